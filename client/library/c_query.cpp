@@ -10,17 +10,13 @@
 
 #include "colltune/json/json.h"
 #include "colltune/vocabulary/canonical.h"
+#include "colltune/vocabulary/query_words.h"
 
 namespace colltune {
 namespace {
 
 /// The size of the structure's first version.
 constexpr std::size_t smallest_query = offsetof(colltune_query, members);
-
-std::optional<int> positive(int value, const char* name) {
-  if (value < 0) refuse(std::string(name) + " is negative; write 0 for 'left open'");
-  return value == 0 ? std::nullopt : std::optional(value);
-}
 
 bool boolean(int value, const char* name) {
   if (value != 0 && value != 1) refuse(std::string(name) + " is neither 0 nor 1");
@@ -58,26 +54,11 @@ Members members_of(const char* text) {
   return members;
 }
 
-/// Sets the collective, or what is reduced over which mesh.
-void set_operation(const colltune_query& query, Problem& problem) {
-  const bool is_mesh = query.collective == name_of(ProblemKind::mesh_reduce);
-  if (is_mesh != (query.mesh_shape != nullptr) || is_mesh != (query.mesh_steps != nullptr))
-    refuse(
-        "a mesh_reduce, and nothing else, has mesh_shape, the ranks along each dimension, and "
-        "mesh_steps, what is reduced over it");
-  if (is_mesh) {
-    if (query.reduce_op)
-      refuse("the operators of a mesh_reduce stand in mesh_steps; reduce_op is NULL");
-    problem.kind = ProblemKind::mesh_reduce;
-    problem.reduce_op = ReduceOp::none;
-    problem.mesh = parse_mesh(query.mesh_shape, query.mesh_steps);
-    return;
-  }
-  problem.collective = parse_name<Collective>(query.collective);
-  if (query.reduce_op)
-    problem.reduce_op = parse_name<ReduceOp>(query.reduce_op);
-  else
-    problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
+std::string_view words(const char* text) { return text == nullptr ? "" : text; }
+
+/// What a caller in C calls a field of QueryWords.
+std::string field_in_c(std::string_view field) {
+  return field == "message_size" ? "message_size_bytes" : std::string(field);
 }
 
 }  // namespace
@@ -91,29 +72,33 @@ LookupQuery query_of(const colltune_query* asked) {
   const colltune_query* const query = &own;
   if (!query->collective) refuse("the query's collective is NULL");
   if (!query->data_type) refuse("the query's data_type is NULL");
-  LookupQuery result;
-  Problem& problem = result.problem;
-  set_operation(*query, problem);
-  problem.data_type = parse_name<DataType>(query->data_type);
-  problem.message_size = {query->message_size_bytes};
-  problem.in_place = boolean(query->in_place, "in_place");
-  problem.registered = boolean(query->registered, "registered");
-  if (query->numeric_class) problem.numeric_class = parse_name<NumericClass>(query->numeric_class);
-  result.nodes = positive(query->nodes, "nodes");
-  result.ranks_per_node = positive(query->ranks_per_node, "ranks_per_node");
-  result.architecture = text(query->architecture);
-  result.environment_digest = text(query->environment_digest);
-  result.layout_digest = text(query->layout_digest);
-  result.interconnect = text(query->interconnect);
-  if (query->placement) result.placement = parse_name<Placement>(query->placement);
-  if (query->family) result.family = query->family;
-  if (query->generation != 0) result.generation = query->generation;
+  LookupQuery result = read_query(
+      {.collective = query->collective,
+       .data_type = query->data_type,
+       .message_size = {query->message_size_bytes},
+       .reduce_op = words(query->reduce_op),
+       .numeric_class = words(query->numeric_class),
+       .mesh_shape = words(query->mesh_shape),
+       .mesh_steps = words(query->mesh_steps),
+       .mesh_form = words(query->mesh_form),
+       .in_place = boolean(query->in_place, "in_place"),
+       .registered = boolean(query->registered, "registered"),
+       .graph_capture = boolean(query->graph_capture, "graph_capture"),
+       .nodes = query->nodes,
+       .ranks_per_node = query->ranks_per_node,
+       .architecture = words(query->architecture),
+       .environment_digest = words(query->environment_digest),
+       .layout_digest = words(query->layout_digest),
+       .interconnect = words(query->interconnect),
+       .placement = words(query->placement),
+       .family = words(query->family),
+       .calling = words(query->calling),
+       .input = words(query->input),
+       .at_least = words(query->at_least),
+       .generation =
+           query->generation == 0 ? std::nullopt : std::optional<std::uint64_t>(query->generation)},
+      field_in_c);
   if (query->members) result.members = members_of(query->members);
-  if (query->calling) result.calling = parse_name<Calling>(query->calling);
-  if (query->input) result.input = parse_name<InputMode>(query->input);
-  if (query->mesh_form) result.form = parse_name<CompositionMode>(query->mesh_form);
-  problem.graph_capture = boolean(query->graph_capture, "graph_capture");
-  if (query->at_least) result.at_least = parse_name<MatchLevel>(query->at_least);
   return result;
 }
 

@@ -20,7 +20,7 @@ constexpr int code(StatusCode status) { return static_cast<int>(status); }
 template <class Act>
 int with(std::uint64_t number, Act act) noexcept {
   int result = code(StatusCode::not_found);
-  registry().for_each([&](Communicator& communicator) {
+  registry().for_each([&](TunerContext& communicator) {
     if (communicator.facts.number != number) return true;
     result = act(communicator);
     return false;
@@ -48,7 +48,7 @@ int colltune_nccl_tuner_interface() { return COLLTUNE_NCCL_TUNER_INTERFACE; }
 
 size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacity) {
   size_t count = 0;
-  registry().for_each([&](const Communicator& communicator) {
+  registry().for_each([&](const TunerContext& communicator) {
     if (into != nullptr && count < capacity) into[count] = communicator.facts;
     ++count;
     return true;
@@ -57,7 +57,7 @@ size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacit
 }
 
 int colltune_nccl_tuner_claim(uint64_t communicator) {
-  return with(communicator, [](Communicator& found) {
+  return with(communicator, [](TunerContext& found) {
     if (found.facts.is_claimed != 0) return code(StatusCode::already_exists);
     found.facts.is_claimed = 1;
     return done;
@@ -72,14 +72,14 @@ void colltune_nccl_tuner_end_search() { registry().end_search(); }
 
 int colltune_nccl_tuner_force(uint64_t communicator, const colltune_nccl_force* force) {
   if (force != nullptr && !is_allowed(*force)) return code(StatusCode::invalid_argument);
-  return with(communicator, [&](Communicator& found) {
+  return with(communicator, [&](TunerContext& found) {
     return found.set_force(force) ? done : code(StatusCode::resource_exhausted);
   });
 }
 
 int colltune_nccl_tuner_forced(uint64_t communicator, colltune_nccl_force* into) {
   if (into == nullptr) return code(StatusCode::invalid_argument);
-  return with(communicator, [&](const Communicator& found) {
+  return with(communicator, [&](const TunerContext& found) {
     const colltune_nccl_force* const force = found.force();
     if (force == nullptr) return code(StatusCode::failed_precondition);
     *into = *force;
@@ -88,7 +88,7 @@ int colltune_nccl_tuner_forced(uint64_t communicator, colltune_nccl_force* into)
 }
 
 int colltune_nccl_tuner_observe(uint64_t communicator, int is_on) {
-  return with(communicator, [&](Communicator& found) {
+  return with(communicator, [&](TunerContext& found) {
     found.observe(is_on != 0);
     return done;
   });
@@ -96,7 +96,7 @@ int colltune_nccl_tuner_observe(uint64_t communicator, int is_on) {
 
 int colltune_nccl_tuner_last_call(uint64_t communicator, colltune_nccl_call* into) {
   if (into == nullptr) return code(StatusCode::invalid_argument);
-  return with(communicator, [&](const Communicator& found) {
+  return with(communicator, [&](const TunerContext& found) {
     return found.read_last_call(*into) ? done : code(StatusCode::failed_precondition);
   });
 }

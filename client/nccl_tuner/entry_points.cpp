@@ -28,7 +28,7 @@ constexpr const char* tuner_name = "colltune";
 
 using DigestText = std::array<char, 33>;
 
-struct World {
+struct InitCall {
   std::uint64_t identity;
   std::size_t ranks;
   std::size_t nodes;
@@ -94,7 +94,7 @@ void report_restrictions(Logger logger) noexcept {
 using Reason = std::array<char, 160>;
 
 /// Returns why there are no rules; empty if there are.
-Reason fill_rules(const TableView& table, Communicator& communicator) noexcept {
+Reason fill_rules(const TableView& table, TunerContext& communicator) noexcept {
   Reason why{};
   const auto say = [&](const char* text) { std::snprintf(why.data(), why.size(), "%s", text); };
   try {
@@ -111,7 +111,7 @@ Reason fill_rules(const TableView& table, Communicator& communicator) noexcept {
 
 /// Loads the rules of the table that the environment names, if any. Returns false if this rank
 /// must not take part, because other ranks use a table that it does not have.
-bool take_rules(Communicator& communicator, Logger logger) noexcept {
+bool take_rules(TunerContext& communicator, Logger logger) noexcept {
   colltune_nccl_communicator& facts = communicator.facts;
   const char* const path = read_environment(path_variable);
   const char* const wanted = read_environment(digest_variable);
@@ -167,22 +167,22 @@ bool take_rules(Communicator& communicator, Logger logger) noexcept {
   return true;
 }
 
-Result init(void** context, const World& world, Logger logger) noexcept {
+Result init(void** context, const InitCall& call, Logger logger) noexcept {
   if (context == nullptr) return result_success;
   *context = nullptr;
-  std::unique_ptr<Communicator> made(new (std::nothrow) Communicator);
+  std::unique_ptr<TunerContext> made(new (std::nothrow) TunerContext);
   if (!made) {
     log(logger, log_warn, "colltune: no memory: NCCL's own choices stay%s", "");
     return read_environment(digest_variable) == nullptr ? result_success : result_system_error;
   }
-  made->facts.identity = world.identity;
-  made->facts.ranks = world.ranks;
-  made->facts.nodes = world.nodes;
-  made->facts.interface_version = world.interface_version;
+  made->facts.identity = call.identity;
+  made->facts.ranks = call.ranks;
+  made->facts.nodes = call.nodes;
+  made->facts.interface_version = call.interface_version;
   made->facts.nccl_version = find_version(logger);
   report_restrictions(logger);
   if (!take_rules(*made, logger)) return result_invalid_usage;
-  Communicator* const communicator = made.release();
+  TunerContext* const communicator = made.release();
   registry().add(communicator);
   *context = communicator;
   return result_success;
@@ -204,13 +204,13 @@ Result get_coll_info(void* context, int function, std::size_t bytes, int pipe_op
     return result_success;
   // Declared as rows of pointers, but passed as one array.
   auto* const table = reinterpret_cast<float*>(costs);  // NOLINT
-  static_cast<Communicator*>(context)->decide({function, bytes, pipe_operations, registered},
+  static_cast<TunerContext*>(context)->decide({function, bytes, pipe_operations, registered},
                                               {table, algorithms, protocols}, channels);
   return result_success;
 }
 
 Result finalize(void* context) noexcept {
-  if (context != nullptr) registry().remove(static_cast<Communicator*>(context));
+  if (context != nullptr) registry().remove(static_cast<TunerContext*>(context));
   return result_success;
 }
 

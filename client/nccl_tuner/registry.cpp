@@ -7,18 +7,18 @@
 
 namespace colltune::nccl {
 
-void Registry::add(Communicator* communicator) noexcept {
+void Registry::add(TunerContext* communicator) noexcept {
   const std::lock_guard lock(mutex_);
   communicator->facts.number = ++last_number_;
-  Communicator** end = &first_;
+  TunerContext** end = &first_;
   while (*end != nullptr) end = &(*end)->next;
   *end = communicator;
 }
 
-void Registry::remove(Communicator* communicator) noexcept {
+void Registry::remove(TunerContext* communicator) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    Communicator** at = &first_;
+    TunerContext** at = &first_;
     while (*at != nullptr && *at != communicator) at = &(*at)->next;
     // Finalized twice, or not one of ours.
     if (*at == nullptr) return;

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "communicator.h"
+#include "tuner_context.h"
 
 namespace colltune::nccl {
 
@@ -15,9 +15,9 @@ class Registry {
   constexpr Registry() = default;
 
   /// Adds the communicator and gives it a number.
-  void add(Communicator* communicator) noexcept;
+  void add(TunerContext* communicator) noexcept;
   /// Deletes it.
-  void remove(Communicator* communicator) noexcept;
+  void remove(TunerContext* communicator) noexcept;
 
   /// Returns false if another thread is searching.
   [[nodiscard]] bool begin_search() noexcept;
@@ -27,13 +27,13 @@ class Registry {
   template <class Act>
   void for_each(Act act) noexcept {
     const std::lock_guard lock(mutex_);
-    for (Communicator* at = first_; at != nullptr; at = at->next)
+    for (TunerContext* at = first_; at != nullptr; at = at->next)
       if (!act(*at)) return;
   }
 
  private:
   std::mutex mutex_;
-  Communicator* first_ = nullptr;  ///< guarded by mutex_, as are all members below
+  TunerContext* first_ = nullptr;  ///< guarded by mutex_, as are all members below
   std::uint64_t last_number_ = 0;
   bool is_searched_ = false;
 };

@@ -41,7 +41,7 @@
 #include "colltune/vocabulary/printable.h"
 #include "commands/compat_command.h"
 #include "commands/confirm_command.h"
-#include "commands/retest_command.h"
+#include "commands/confirm_launch_command.h"
 #include "commands/series_command.h"
 #include "commands/store_failure_log.h"
 #include "commands/sweep_command.h"
@@ -524,11 +524,11 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
   SuperviseOptions supervise;
   int confirm_launches = 0;
   ConfirmOptions confirm;
-  RetestOptions retest;
+  ConfirmLaunchOptions confirm_launch;
   add_sweep(app, sweep);
   add_supervise(app, supervise, confirm_launches);
   add_confirm(app, confirm);
-  add_retest(app, retest);
+  add_confirm_launch(app, confirm_launch);
   app.footer(
       "Example:\n  mpirun -n 2 colltune-agent sweep --config configs/quick.json --db tuning.db");
 
@@ -556,9 +556,12 @@ int run_agent(int argc, char** argv, const std::function<Implementations()>& mak
     return run_locked(confirm.database, [&](const SupervisionLock& lock) {
       return run_confirm(confirm, lock, argv[0]);
     });
-  if (app.got_subcommand("retest"))
-    return run([&](const AgentProcess& process) { return run_retest_command(retest, process); },
-               make_catalogue, {.parent = parent, .variables = retest.variables});
+  if (app.got_subcommand("confirm-launch"))
+    return run(
+        [&](const AgentProcess& process) {
+          return run_confirm_launch_command(confirm_launch, process);
+        },
+        make_catalogue, {.parent = parent, .variables = confirm_launch.variables});
   if (sweep.compat && (sweep.database || sweep.results)) {
     if (speaks)
       report(

@@ -112,7 +112,7 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
   for (CLI::Option* part :
        {sweep->add_option("--series-command", launch.command)->group(""),
         sweep->add_option("--launch-environment", launch.environment)->group(""),
-        sweep->add_option("--launch-round", launch.round)->group("")->check(CLI::Range(1, 64))}) {
+        sweep->add_option("--launch-turn", launch.turn)->group("")->check(CLI::Range(1, 64))}) {
     series->needs(part);
     part->needs(series);
   }
@@ -211,19 +211,20 @@ void add_confirm(CLI::App& app, ConfirmOptions& options) {
       "signal n. What was published before stays.");
 }
 
-void add_retest(CLI::App& app, RetestOptions& options) {
-  CLI::App* retest = app.add_subcommand("retest", "one launch of confirm; not for people");
-  retest->group("");  // not in the help
-  retest->add_option("--db", options.database)->required();
-  retest->add_option("--confirmation", options.confirmation)->required();
-  retest->add_option("--launch", options.launch)->required();
-  retest->add_option("--seconds-per-key", options.seconds_per_key);
-  retest->add_flag("--with-confirmed", options.with_confirmed);
-  retest->add_option("--plugin", options.plugins);
-  retest->add_option("--environment", options.environment_digest);
-  add_variables(*retest, options.variables);
-  add_rules(*retest, options.rules);
-  add_call_limit(*retest, options.call_limit);
+void add_confirm_launch(CLI::App& app, ConfirmLaunchOptions& options) {
+  CLI::App* confirm_launch =
+      app.add_subcommand("confirm-launch", "one launch of confirm; not for people");
+  confirm_launch->group("");  // not in the help
+  confirm_launch->add_option("--db", options.database)->required();
+  confirm_launch->add_option("--confirmation", options.confirmation)->required();
+  confirm_launch->add_option("--launch", options.launch)->required();
+  confirm_launch->add_option("--seconds-per-key", options.seconds_per_key);
+  confirm_launch->add_flag("--with-confirmed", options.with_confirmed);
+  confirm_launch->add_option("--plugin", options.plugins);
+  confirm_launch->add_option("--environment", options.environment_digest);
+  add_variables(*confirm_launch, options.variables);
+  add_rules(*confirm_launch, options.rules);
+  add_call_limit(*confirm_launch, options.call_limit);
 }
 
 }  // namespace colltune

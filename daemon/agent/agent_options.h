@@ -6,7 +6,7 @@
 
 #include "colltune/supervise/supervise.h"
 #include "commands/confirm_command.h"
-#include "commands/retest_command.h"
+#include "commands/confirm_launch_command.h"
 #include "commands/sweep_command.h"
 
 /// The command line of the agent. Each function adds a command to `app`; its options are read into
@@ -19,6 +19,6 @@ void add_sweep(CLI::App& app, SweepOptions& options);
 void add_supervise(CLI::App& app, SuperviseOptions& options, int& confirm_launches);
 void add_confirm(CLI::App& app, ConfirmOptions& options);
 /// One launch of `confirm`, which builds this command line.
-void add_retest(CLI::App& app, RetestOptions& options);
+void add_confirm_launch(CLI::App& app, ConfirmLaunchOptions& options);
 
 }  // namespace colltune

@@ -55,8 +55,8 @@ double kept_waiting_in(std::span<const Measurement> launch, const Topology& topo
 /// explain all of it.
 std::optional<double> beyond_load(double ratio, const LaunchTrial& reference,
                                   const LaunchTrial& candidate) {
-  const Duel duel = widened({.ratio = ratio}, lost_in_counted(reference.passes),
-                            lost_in_counted(candidate.passes));
+  const Duel duel = widened({.ratio = ratio}, waited_in_counted(reference.passes),
+                            waited_in_counted(candidate.passes));
   if (ratio / duel.helped >= 1) return ratio / duel.helped;
   if (ratio * duel.held_back < 1) return ratio * duel.held_back;
   return {};

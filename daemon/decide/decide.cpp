@@ -9,9 +9,9 @@
 #include <cmath>
 #include <set>
 
-#include "candidate.h"
 #include "colltune/decide/duel.h"
 #include "pooled_passes.h"
+#include "ranked_candidate.h"
 
 namespace colltune {
 namespace {
@@ -20,7 +20,7 @@ using std::chrono::nanoseconds;
 
 /// A candidate and the result of its duel with the reference.
 struct Entry {
-  const Candidate* candidate = nullptr;
+  const RankedCandidate* candidate = nullptr;
   Duel duel;
   double speedup = 0;  ///< over the reference; 0 if there is none
   Standing standing = Standing::beaten;
@@ -34,20 +34,20 @@ struct Entry {
 /// The candidates of one key and family.
 struct Field {
   std::vector<Entry> entries;  ///< fastest first; at equal speed the simpler first
-  const Candidate* own_baseline = nullptr;
-  const Candidate* reference = nullptr;  ///< speed-ups are relative to it
-  double noise = 1;                      ///< ratio that the reference's twin shows
-  double risk = 0;                       ///< of one duel
+  const RankedCandidate* own_baseline = nullptr;
+  const RankedCandidate* reference = nullptr;  ///< speed-ups are relative to it
+  double noise = 1;                            ///< ratio that the reference's twin shows
+  double risk = 0;                             ///< of one duel
   PassWeights weights;
 };
 
-std::string name_of_variant(const Candidate& candidate) {
+std::string name_of_variant(const RankedCandidate& candidate) {
   return to_string(candidate.measurement->variant);
 }
 
 std::string percent(double fraction) { return fmt::format("{:.3g} %", 100 * fraction); }
 
-Entry enter(const Candidate& candidate, const Field& field, const Contest& contest,
+Entry enter(const RankedCandidate& candidate, const Field& field, const Contest& contest,
             const DecisionPolicy& policy) {
   Entry entry{.candidate = &candidate};
   if (field.reference == nullptr) return entry;
@@ -103,7 +103,7 @@ const Entry& find_leader(const Field& field, std::size_t most_common) {
   return *leader;
 }
 
-std::map<int, std::size_t> passes_by_sweep(const Candidate& candidate) {
+std::map<int, std::size_t> passes_by_sweep(const RankedCandidate& candidate) {
   std::map<int, std::size_t> passes;
   for (const auto& [pass, rounds] : candidate.rounds) ++passes[sweep_of_pass(pass)];
   return passes;
@@ -140,9 +140,9 @@ void rank_by_common_passes(Field& field, const DecisionPolicy& policy) {
 /// variant gets the same speed-up in both.
 Field make_field(const Contest& contest, const std::string& family, const DecisionPolicy& policy,
                  const Field* whole) {
-  std::vector<const Candidate*> all;
-  std::vector<const Candidate*> own;
-  for (const Candidate& candidate : contest.candidates) {
+  std::vector<const RankedCandidate*> all;
+  std::vector<const RankedCandidate*> own;
+  for (const RankedCandidate& candidate : contest.candidates) {
     all.push_back(&candidate);
     if (family == any_family || candidate.measurement->family == family) own.push_back(&candidate);
   }
@@ -152,7 +152,7 @@ Field make_field(const Contest& contest, const std::string& family, const Decisi
   field.reference = field.own_baseline != nullptr ? field.own_baseline : fastest_baseline(all);
   if (field.reference != nullptr)
     field.noise = twin_noise(contest.twin_duel(*field.reference, field.risk, policy));
-  for (const Candidate* candidate : own)
+  for (const RankedCandidate* candidate : own)
     field.entries.push_back(enter(*candidate, field, contest, policy));
   rank_by_common_passes(field, policy);
   if (whole != nullptr && whole->reference == field.reference)
@@ -190,7 +190,7 @@ std::string as_simpler(const Entry& winner, const Entry& leader) {
 
 /// The winner, and the order of the others.
 struct Judgement {
-  const Candidate* winner = nullptr;
+  const RankedCandidate* winner = nullptr;
   Verdict verdict = Verdict::no_baseline;
   std::string reason;
 };
@@ -261,7 +261,7 @@ Judgement judge_field(const Field& field, const Contest& contest, const Decision
 }
 
 RankedVariant to_ranked(const Entry& entry) {
-  const Candidate& candidate = *entry.candidate;
+  const RankedCandidate& candidate = *entry.candidate;
   const Measurement& measurement = *candidate.measurement;
   const auto rounded = [](double ns) { return nanoseconds(std::llround(ns)); };
   return {.variant = measurement.variant,
@@ -309,7 +309,7 @@ std::vector<Decision> decide_each(std::span<const Measurement> measurements, dou
   for (const auto& [key, contest] : contests_of(measurements, false, confidence)) {
     const DecisionPolicy& policy = policy_of(key);
     std::set<std::string> families;
-    for (const Candidate& candidate : contest.candidates)
+    for (const RankedCandidate& candidate : contest.candidates)
       families.insert(candidate.measurement->family);
     const std::string any(any_family);
     const Field whole = make_field(contest, any, policy, nullptr);

@@ -18,8 +18,8 @@ namespace {
 
 /// A key without its environment.
 using Place = std::pair<Problem, Topology>;
-/// What one environment's launches decided for a key, by launch round.
-using Rounds = std::map<int, const Decision*>;
+/// What one environment's launches decided for a key, by launch turn.
+using Turns = std::map<int, const Decision*>;
 
 const RankedVariant* baseline_of(const Decision& decision) {
   const auto found = std::ranges::find_if(
@@ -43,10 +43,10 @@ std::optional<double> baseline_time_of(const Decision& decision) {
   return static_cast<double>(baseline->median.count());
 }
 
-/// The time in one round of the winner that the previous round chose.
-std::optional<double> winners_time(const Rounds& rounds, Rounds::const_iterator round) {
-  const auto chooser = std::prev(round == rounds.begin() ? rounds.end() : round);
-  return time_of(*round->second, chooser->second->ranked.front().variant);
+/// The time in one turn of the winner that the previous turn chose.
+std::optional<double> winners_time(const Turns& turns, Turns::const_iterator turn) {
+  const auto chooser = std::prev(turn == turns.begin() ? turns.end() : turn);
+  return time_of(*turn->second, chooser->second->ranked.front().variant);
 }
 
 /// A launch's decisions over all families, without keys that were under load; counts those keys.
@@ -75,7 +75,7 @@ double median_or_zero(const std::vector<double>& values) {
 std::chrono::nanoseconds rounded(double ns) { return std::chrono::nanoseconds(std::llround(ns)); }
 
 EnvironmentFinding finding_of(const std::vector<double>& speedups, double margin) {
-  if (speedups.size() < least_environment_rounds) return EnvironmentFinding::open;
+  if (speedups.size() < least_environment_turns) return EnvironmentFinding::open;
   if (std::ranges::all_of(speedups, [&](double one) { return one >= 1 + margin; }))
     return EnvironmentFinding::faster;
   if (std::ranges::all_of(speedups, [&](double one) { return one <= 1 / (1 + margin); }))
@@ -83,21 +83,21 @@ EnvironmentFinding finding_of(const std::vector<double>& speedups, double margin
   return EnvironmentFinding::open;
 }
 
-/// `rounds` compared with those of the first environment, `first`.
-EnvironmentTime compare(const std::string& environment, const Rounds& rounds, const Rounds& first,
+/// `turns` compared with those of the first environment, `first`.
+EnvironmentTime compare(const std::string& environment, const Turns& turns, const Turns& first,
                         double margin) {
   EnvironmentTime out{.environment = environment, .winner = {}};
-  const Decision& last = *std::prev(rounds.end())->second;
+  const Decision& last = *std::prev(turns.end())->second;
   out.winner = last.ranked.front().variant;
   out.verdict = last.verdict;
   std::vector<double> times;
   std::vector<double> baselines;
-  for (auto round = rounds.begin(); round != rounds.end(); ++round) {
-    const auto time = winners_time(rounds, round);
-    const auto baseline = baseline_time_of(*round->second);
+  for (auto turn = turns.begin(); turn != turns.end(); ++turn) {
+    const auto time = winners_time(turns, turn);
+    const auto baseline = baseline_time_of(*turn->second);
     if (time) times.push_back(*time);
     if (baseline) baselines.push_back(*baseline);
-    const auto beside = first.find(round->first);
+    const auto beside = first.find(turn->first);
     if (beside == first.end()) continue;
     if (const auto reference = winners_time(first, beside); time && reference)
       out.speedups.push_back(*reference / *time);
@@ -174,23 +174,23 @@ EnvironmentComparison compare_environments(std::span<const EnvironmentLaunch> la
                                            std::span<const std::string> names,
                                            const DecisionPolicy& policy) {
   EnvironmentComparison comparison;
-  std::map<Place, std::map<std::string, Rounds>> places;
+  std::map<Place, std::map<std::string, Turns>> places;
   std::map<std::pair<std::string, int>, int> seen;
   for (const EnvironmentLaunch& launch : launches) {
     if (std::ranges::find(names, launch.environment) == names.end())
       throw Error(StatusCode::invalid_argument,
                   "a launch in the environment '" + launch.environment + "', which is unknown");
-    if (++seen[{launch.environment, launch.round}] > 1)
-      throw Error(StatusCode::invalid_argument, "round " + std::to_string(launch.round) +
+    if (++seen[{launch.environment, launch.turn}] > 1)
+      throw Error(StatusCode::invalid_argument, "turn " + std::to_string(launch.turn) +
                                                     " of the environment '" + launch.environment +
                                                     "' is there twice");
     for (const auto& [place, decision] :
          quiet_decisions(launch, policy, comparison.rounds_left_out))
-      places[place][launch.environment].emplace(launch.round, decision);
+      places[place][launch.environment].emplace(launch.turn, decision);
   }
   for (const auto& [place, by_environment] : places) {
     KeyInEnvironments key{.problem = place.first, .topology = place.second, .environments = {}};
-    static const Rounds none;
+    static const Turns none;
     const auto first = by_environment.find(names.front());
     for (const std::string& name : names)
       if (const auto found = by_environment.find(name); found != by_environment.end())

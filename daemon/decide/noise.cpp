@@ -94,10 +94,10 @@ double kept_waiting_of(std::span<const Measurement* const> of_key) {
   return share_of(of_key, [](const Conditions& seen) { return seen.kept_waiting; });
 }
 
-double lost_in_counted(std::span<const Measurement* const> of_trial) {
+double waited_in_counted(std::span<const Measurement* const> of_trial) {
   constexpr double most = 0.9;  // at a larger loss the bounds are wide enough in any case
   double counted = 0;
-  double lost = 0;
+  double waited = 0;
   for (const Measurement* trial : of_trial) {
     std::vector<double> good;
     double whole = 0;
@@ -107,14 +107,14 @@ double lost_in_counted(std::span<const Measurement* const> of_trial) {
       if (counts(*trial, i)) good.push_back(time);
     }
     for (const double time : good) counted += time;
-    lost += trial->conditions.kept_waiting.value_or(0) * whole;
+    waited += trial->conditions.kept_waiting.value_or(0) * whole;
     if (good.empty()) continue;
     const double usual = median_of(good);
     for (std::size_t i = 0; i < trial->samples.size(); ++i)
       if (!counts(*trial, i))
-        lost -= std::max(0.0, static_cast<double>(trial->samples[i].count()) - usual);
+        waited -= std::max(0.0, static_cast<double>(trial->samples[i].count()) - usual);
   }
-  return counted > 0 ? std::clamp(lost / counted, 0.0, most) : 0;
+  return counted > 0 ? std::clamp(waited / counted, 0.0, most) : 0;
 }
 
 Noise noise_of(std::span<const Measurement> measurements) {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "candidate.h"
 #include "colltune/decide/duel.h"
+#include "ranked_candidate.h"
 
 namespace colltune {
 
@@ -16,12 +16,12 @@ NullTest null_test(std::span<const Measurement> measurements, const DecisionPoli
   for (const bool is_holdout : {false, true})
     for (const auto& [key, contest] : contests_of(measurements, is_holdout, policy.confidence)) {
       const double risk = risk_of_duel(policy, contest.rivals());
-      for (const Candidate& twin : contest.twins)
-        for (const Candidate& baseline : contest.candidates) {
+      for (const RankedCandidate& twin : contest.twins)
+        for (const RankedCandidate& baseline : contest.candidates) {
           if (!baseline.measurement->is_baseline ||
               baseline.measurement->variant != twin.measurement->variant)
             continue;
-          const auto wins = [&](const Candidate& rival, const Candidate& reference) {
+          const auto wins = [&](const RankedCandidate& rival, const RankedCandidate& reference) {
             return judge(contest.duel(reference, rival, risk, policy), policy) == Standing::proven;
           };
           ++test.keys;

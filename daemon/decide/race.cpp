@@ -35,7 +35,7 @@ double hopeless_factor(std::size_t rounds) { return rounds == 1 ? 3.0 : rounds =
 
 using Rounds = std::span<const double>;
 
-/// The racers of one family, or of all families.
+/// The raced of one family, or of all families.
 struct Field {
   std::vector<std::size_t> members;  ///< without twins
   std::optional<std::size_t> baseline;
@@ -45,22 +45,23 @@ struct Field {
 
 class Race {
  public:
-  Race(std::span<const Racer> racers, const DecisionPolicy& policy)
-      : racers_(racers), policy_(policy) {
-    for (const Racer& racer : racers) rounds_ = std::max(rounds_, racer.round_medians.size());
+  Race(std::span<const RacedTrial> raced, const DecisionPolicy& policy)
+      : raced_(raced), policy_(policy) {
+    for (const RacedTrial& trial : raced) rounds_ = std::max(rounds_, trial.round_medians.size());
     look_ = last_look(rounds_);
     std::set<std::string_view> families;
-    for (const Racer& racer : racers) families.insert(racer.family);
-    any_ = make_field([](const Racer&) { return true; });
+    for (const RacedTrial& trial : raced) families.insert(trial.family);
+    any_ = make_field([](const RacedTrial&) { return true; });
     for (const std::string_view family : families)
-      families_.push_back(make_field([&](const Racer& racer) { return racer.family == family; }));
+      families_.push_back(
+          make_field([&](const RacedTrial& trial) { return trial.family == family; }));
   }
 
   [[nodiscard]] RaceState judge() const {
-    RaceState state{.may_leave = std::vector<bool>(racers_.size(), false), .is_decided = true};
+    RaceState state{.may_leave = std::vector<bool>(raced_.size(), false), .is_decided = true};
     for (const Field& family : families_)
       for (const std::size_t i : family.members)
-        state.may_leave[i] = !racers_[i].is_baseline &&
+        state.may_leave[i] = !raced_[i].is_baseline &&
                              (!is_running(i) || (cannot_win(i, family) && cannot_win(i, any_)));
     state.is_decided = rounds_ > 0 && is_decided(any_, state.may_leave) &&
                        std::ranges::all_of(families_, [&](const Field& family) {
@@ -71,9 +72,9 @@ class Race {
 
  private:
   [[nodiscard]] bool is_running(std::size_t i) const {
-    return racers_[i].round_medians.size() == rounds_;
+    return raced_[i].round_medians.size() == rounds_;
   }
-  [[nodiscard]] Rounds rounds_of(std::size_t i) const { return racers_[i].round_medians; }
+  [[nodiscard]] Rounds rounds_of(std::size_t i) const { return raced_[i].round_medians; }
   [[nodiscard]] Rounds looked_at(std::size_t i) const {
     return rounds_of(i).first(std::min(look_, rounds_of(i).size()));
   }
@@ -94,9 +95,9 @@ class Race {
   template <class Belongs>
   [[nodiscard]] Field make_field(Belongs belongs) const {
     Field field;
-    for (std::size_t i = 0; i < racers_.size(); ++i) {
-      if (!belongs(racers_[i])) continue;
-      if (!racers_[i].is_twin) field.members.push_back(i);
+    for (std::size_t i = 0; i < raced_.size(); ++i) {
+      if (!belongs(raced_[i])) continue;
+      if (!raced_[i].is_twin) field.members.push_back(i);
     }
     const auto choose = [&](auto may, std::optional<std::size_t> reference) {
       std::optional<std::size_t> best;
@@ -104,20 +105,19 @@ class Race {
         if (may(i) && (!best || score(i, reference) < score(*best, reference))) best = i;
       return best;
     };
-    field.baseline = choose([&](std::size_t i) { return racers_[i].is_baseline; }, {});
-    for (std::size_t i = 0; field.baseline && i < racers_.size(); ++i)
-      if (racers_[i].is_twin && racers_[i].family == racers_[*field.baseline].family)
-        field.twin = i;
+    field.baseline = choose([&](std::size_t i) { return raced_[i].is_baseline; }, {});
+    for (std::size_t i = 0; field.baseline && i < raced_.size(); ++i)
+      if (raced_[i].is_twin && raced_[i].family == raced_[*field.baseline].family) field.twin = i;
     std::optional<std::size_t> reference = field.baseline;
-    for (std::size_t i = 0; !reference && i < racers_.size(); ++i)
-      if (racers_[i].is_baseline) reference = i;
+    for (std::size_t i = 0; !reference && i < raced_.size(); ++i)
+      if (raced_[i].is_baseline) reference = i;
     field.leader = choose([&](std::size_t i) { return is_running(i); }, reference);
     return field;
   }
 
   [[nodiscard]] double risk() const {
     const auto rivals = std::ranges::count_if(
-        racers_, [](const Racer& racer) { return !racer.is_baseline && !racer.is_twin; });
+        raced_, [](const RacedTrial& trial) { return !trial.is_baseline && !trial.is_twin; });
     return risk_of_duel(policy_,
                         looks * std::max<std::size_t>(1, static_cast<std::size_t>(rivals)));
   }
@@ -154,9 +154,9 @@ class Race {
     std::vector<std::size_t> rivals;
     for (const std::size_t i : field.members)
       if (i != field.baseline && is_running(i) && !may_leave[i]) rivals.push_back(i);
-    const bool has_challenger =
-        std::ranges::any_of(field.members, [&](std::size_t i) { return !racers_[i].is_baseline; });
-    if (!has_challenger && field.twin) rivals.push_back(*field.twin);
+    const bool has_rival =
+        std::ranges::any_of(field.members, [&](std::size_t i) { return !raced_[i].is_baseline; });
+    if (!has_rival && field.twin) rivals.push_back(*field.twin);
     const double margin = 1 + policy_.minimum_margin;
     const auto none_beats = [&](std::size_t champion) {
       return std::ranges::all_of(rivals, [&](std::size_t i) {
@@ -165,15 +165,15 @@ class Race {
     };
     if (!field.baseline) return !field.leader || none_beats(*field.leader);
     if (none_beats(*field.baseline)) return true;
-    const std::size_t champion = has_challenger ? *field.leader : rivals.front();
+    const std::size_t champion = has_rival ? *field.leader : rivals.front();
     if (champion == *field.baseline) return false;
     const double noise =
-        has_challenger && field.twin ? twin_noise(duel(*field.baseline, *field.twin)) : 1;
+        has_rival && field.twin ? twin_noise(duel(*field.baseline, *field.twin)) : 1;
     return colltune::judge(duel(*field.baseline, champion), policy_, noise) == Standing::proven &&
            none_beats(champion);
   }
 
-  std::span<const Racer> racers_;
+  std::span<const RacedTrial> raced_;
   const DecisionPolicy& policy_;
   std::size_t rounds_ = 0;
   std::size_t look_ = 0;
@@ -185,8 +185,8 @@ class Race {
 
 bool is_look(std::size_t rounds) { return rounds < first_look || last_look(rounds) == rounds; }
 
-RaceState judge_race(std::span<const Racer> racers, const DecisionPolicy& policy) {
-  return Race(racers, policy).judge();
+RaceState judge_race(std::span<const RacedTrial> raced, const DecisionPolicy& policy) {
+  return Race(raced, policy).judge();
 }
 
 }  // namespace colltune

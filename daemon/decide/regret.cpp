@@ -9,11 +9,11 @@
 #include <optional>
 #include <utility>
 
-#include "candidate.h"
 #include "colltune/decide/decide.h"
 #include "colltune/decide/noise.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
+#include "ranked_candidate.h"
 
 namespace colltune {
 namespace {
@@ -64,9 +64,9 @@ std::map<Variant, double> beside(const Speedups& speedups, const Known& chosen) 
 
 /// Speed-ups of the variants that share at least `least` of the baseline's rounds with it.
 Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t rounds)) {
-  std::vector<const Candidate*> all;
-  for (const Candidate& candidate : contest.candidates) all.push_back(&candidate);
-  const Candidate* baseline = fastest_baseline(all);
+  std::vector<const RankedCandidate*> all;
+  for (const RankedCandidate& candidate : contest.candidates) all.push_back(&candidate);
+  const RankedCandidate* baseline = fastest_baseline(all);
   Speedups speedups{.variants = {}, .weights = contest.weights};
   if (baseline == nullptr) return speedups;
   const auto count = [](const PassRatios& by_pass) {
@@ -75,7 +75,7 @@ Speedups speedups_of(const Contest& contest, std::size_t (*least)(std::size_t ro
     return rounds;
   };
   const std::size_t rounds = count(ratios_by_pass(baseline->rounds, baseline->rounds));
-  for (const Candidate* candidate : all) {
+  for (const RankedCandidate* candidate : all) {
     PassRatios by_pass = ratios_by_pass(baseline->rounds, candidate->rounds);
     if (by_pass.empty() || count(by_pass) < least(rounds)) continue;
     speedups.variants.emplace(

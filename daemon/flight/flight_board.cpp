@@ -16,8 +16,8 @@ namespace {
 // Enough for a rank's lines with the longest texts and a few steps before them.
 constexpr std::size_t text_per_rank = 8192;
 
-void append_step(BoundedText& text, const StepRecord& step) {
-  text << step.phase.view();
+void append_step(BoundedText& text, const FlightStepRecord& step) {
+  text << step.activity.view();
   if (step.variant.size > 0)
     text << " of " << step.variant.view() << (step.variant_is_cut ? "…" : "");
   if (step.cell >= 0) {
@@ -43,11 +43,11 @@ void append_whereabouts(BoundedText& text, const RankPosition& position) {
   }
 }
 
-void append_rank(BoundedText& text, const RankPosition& position, const StepStanding& standing,
+void append_rank(BoundedText& text, const RankPosition& position, const FlightStanding& standing,
                  SteadyTime now, std::size_t history) {
   text << "  rank " << position.rank << " on " << position.host.view() << ", pid " << position.pid
        << " (" << process_condition(position) << "): ";
-  const StepRecord* step = position.current();
+  const FlightStepRecord* step = position.current();
   if (step == nullptr) {
     text << "no step yet\n";
     return;
@@ -68,7 +68,7 @@ void append_rank(BoundedText& text, const RankPosition& position, const StepStan
   text << "\n";
   append_whereabouts(text, position);
   for (std::size_t i = 1; i < position.steps && i <= history; ++i) {
-    const StepRecord& before = position.last[i];
+    const FlightStepRecord& before = position.last[i];
     text << "      before: ";
     append_step(text, before);
     text << ", took " << std::chrono::nanoseconds(position.last[i - 1].begin - before.begin)
@@ -124,7 +124,7 @@ std::vector<int> find_ranks_elsewhere(std::span<const RankPosition> positions,
 
 }  // namespace
 
-void StepStanding::add(std::uint64_t steps) {
+void FlightStanding::add(std::uint64_t steps) {
   fewest_steps = ranks == 0 ? steps : std::min(fewest_steps, steps);
   most_steps = std::max(most_steps, steps);
   ++ranks;
@@ -153,7 +153,7 @@ std::string_view process_condition(const RankPosition& position) {
 }
 
 std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
-  StepStanding standing;
+  FlightStanding standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
   std::vector<int> missing = find_stopped_ranks(positions, standing.fewest_steps);
@@ -166,7 +166,7 @@ std::vector<int> find_missing_ranks(std::span<const RankPosition> positions) {
   return missing;
 }
 
-std::string describe_step(const StepRecord& step) {
+std::string describe_step(const FlightStepRecord& step) {
   std::array<char, 512> memory{};
   BoundedText text(memory);
   append_step(text, step);
@@ -178,24 +178,24 @@ std::size_t render_board(std::span<const std::byte> board, SteadyTime now, std::
   const auto region = [&](std::size_t i) {
     return board.subspan(i * flight_region_size, flight_region_size);
   };
-  const std::size_t slots = board.size() / flight_region_size;
-  StepStanding standing;
-  for (std::size_t i = 0; i < slots; ++i)
+  const std::size_t records = board.size() / flight_region_size;
+  FlightStanding standing;
+  for (std::size_t i = 0; i < records; ++i)
     if (const auto position = read_position(region(i)); position && is_counted(*position))
       standing.add(position->current()->collective_steps);
   BoundedText text(out);
-  for (std::size_t i = 0; i < slots; ++i) {
+  for (std::size_t i = 0; i < records; ++i) {
     if (const auto position = read_position(region(i)))
       append_rank(text, *position, standing, now, history);
     else
-      text << "  slot " << i << ": no rank recorded anything\n";
+      text << "  record " << i << ": no rank recorded anything\n";
   }
   return text.size();
 }
 
 std::string render_board(std::span<const RankPosition> positions, SteadyTime now,
                          std::size_t history) {
-  StepStanding standing;
+  FlightStanding standing;
   for (const RankPosition& position : positions)
     if (is_counted(position)) standing.add(position.current()->collective_steps);
   std::string memory(positions.size() * text_per_rank, '\0');

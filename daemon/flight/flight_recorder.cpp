@@ -26,21 +26,21 @@ constexpr std::size_t alignment = 64;
 
 /// One step. `lock` is 2n+1 while step n is being written and 2n+2 once it is complete; 0: never
 /// used.
-struct Slot {
+struct Entry {
   Word lock;
   Word collective_steps;
   Word cell;
   Word run;
   Word begin;
   Word deadline;  // 0: none
-  Word sizes;     // bytes of phase, key digest and variant, 16 bits each; then 1 if the variant was
-                  // cut
-  std::array<Word, 4> phase;
+  Word sizes;  // bytes of activity, key digest and variant, 16 bits each; then 1 if the variant was
+               // cut
+  std::array<Word, 4> activity;
   std::array<Word, 4> key_digest;
   std::array<Word, longest_recorded_variant / sizeof(Word)> variant;
   Word unused;
 };
-static_assert(sizeof(Slot) == 512);
+static_assert(sizeof(Entry) == 512);
 
 // Copies text word by word through atomics, so that a torn read is not a data race. Release stores
 // order the odd lock before the data; acquire loads order the data before the second look at the
@@ -76,29 +76,29 @@ SteadyTime time_of(std::uint64_t ticks) {
       std::chrono::nanoseconds(static_cast<std::int64_t>(ticks))));
 }
 
-/// The step in `slot`; empty if the slot is unused or being written.
-std::optional<StepRecord> load_step(const Slot& slot) {
-  const std::uint64_t lock = slot.lock.load(std::memory_order_acquire);
+/// The step in `entry`; empty if the entry is unused or being written.
+std::optional<FlightStepRecord> load_step(const Entry& entry) {
+  const std::uint64_t lock = entry.lock.load(std::memory_order_acquire);
   if (lock == 0 || lock % 2 != 0) return std::nullopt;
-  StepRecord step;
+  FlightStepRecord step;
   step.sequence = lock / 2 - 1;
-  step.collective_steps = slot.collective_steps.load(std::memory_order_acquire);
-  step.cell = static_cast<std::int64_t>(slot.cell.load(std::memory_order_acquire));
-  step.run = static_cast<std::int64_t>(slot.run.load(std::memory_order_acquire));
-  step.begin = time_of(slot.begin.load(std::memory_order_acquire));
-  const std::uint64_t deadline = slot.deadline.load(std::memory_order_acquire);
+  step.collective_steps = entry.collective_steps.load(std::memory_order_acquire);
+  step.cell = static_cast<std::int64_t>(entry.cell.load(std::memory_order_acquire));
+  step.run = static_cast<std::int64_t>(entry.run.load(std::memory_order_acquire));
+  step.begin = time_of(entry.begin.load(std::memory_order_acquire));
+  const std::uint64_t deadline = entry.deadline.load(std::memory_order_acquire);
   if (deadline != 0) step.deadline = time_of(deadline);
-  const std::uint64_t sizes = slot.sizes.load(std::memory_order_acquire);
-  load_text(slot.phase, sizes & 0xffff, step.phase);
-  load_text(slot.key_digest, (sizes >> 16) & 0xffff, step.key_digest);
-  load_text(slot.variant, (sizes >> 32) & 0xffff, step.variant);
+  const std::uint64_t sizes = entry.sizes.load(std::memory_order_acquire);
+  load_text(entry.activity, sizes & 0xffff, step.activity);
+  load_text(entry.key_digest, (sizes >> 16) & 0xffff, step.key_digest);
+  load_text(entry.variant, (sizes >> 32) & 0xffff, step.variant);
   step.variant_is_cut = (sizes >> 48) != 0;
-  if (slot.lock.load(std::memory_order_relaxed) != lock) return std::nullopt;
+  if (entry.lock.load(std::memory_order_relaxed) != lock) return std::nullopt;
   return step;
 }
 
-std::uint64_t sequence_of(const Slot& slot) {
-  const std::uint64_t lock = slot.lock.load(std::memory_order_acquire);
+std::uint64_t sequence_of(const Entry& entry) {
+  const std::uint64_t lock = entry.lock.load(std::memory_order_acquire);
   return lock == 0 || lock % 2 != 0 ? 0 : lock / 2 - 1;
 }
 
@@ -120,7 +120,7 @@ struct FlightRecorder::Layout {
   Word stack_size;
   std::array<Word, 32> stack;
   std::array<Word, 12> unused;
-  std::array<Slot, steps_kept> ring;
+  std::array<Entry, steps_kept> ring;
 };
 
 /// Gives the reading functions access to the layout.
@@ -141,15 +141,15 @@ struct FlightReader {
     return layout;
   }
 
-  static std::optional<StepRecord> newest(const Layout& layout) {
+  static std::optional<FlightStepRecord> newest(const Layout& layout) {
     // The writer can lap the reader: each look then finds a newer step. The bound is for a damaged
     // record.
     for (int look = 0; look < 1000; ++look) {
-      const Slot* best = nullptr;
+      const Entry* best = nullptr;
       std::uint64_t sequence = 0;
-      for (const Slot& slot : layout.ring)
-        if (const std::uint64_t other = sequence_of(slot); other > sequence) {
-          best = &slot;
+      for (const Entry& entry : layout.ring)
+        if (const std::uint64_t other = sequence_of(entry); other > sequence) {
+          best = &entry;
           sequence = other;
         }
       if (best == nullptr) return std::nullopt;
@@ -171,11 +171,13 @@ struct FlightReader {
     if (whereabouts <= static_cast<std::uint64_t>(Whereabouts::stopped))
       position.whereabouts = static_cast<Whereabouts>(whereabouts);
     load_text(layout.stack, layout.stack_size.load(std::memory_order_relaxed), position.stack);
-    for (const Slot& slot : layout.ring)
-      if (const auto step = load_step(slot)) position.last[position.steps++] = *step;
+    for (const Entry& entry : layout.ring)
+      if (const auto step = load_step(entry)) position.last[position.steps++] = *step;
     std::sort(position.last.begin(),
               position.last.begin() + static_cast<std::ptrdiff_t>(position.steps),
-              [](const StepRecord& a, const StepRecord& b) { return a.sequence > b.sequence; });
+              [](const FlightStepRecord& a, const FlightStepRecord& b) {
+                return a.sequence > b.sequence;
+              });
   }
 };
 
@@ -200,25 +202,25 @@ FlightRecorder::FlightRecorder(std::span<std::byte> region, int rank) : region_(
 }
 
 void FlightRecorder::enter(const FlightStep& step, SteadyTime now) noexcept {
-  // If a signal handler interrupts this and enters a step of its own, it gets the next slot.
+  // If a signal handler interrupts this and enters a step of its own, it gets the next entry.
   const std::uint64_t sequence = layout_->next.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t collective_steps =
       layout_->collective_steps.fetch_add(step.is_collective ? 1 : 0, std::memory_order_relaxed) +
       (step.is_collective ? 1 : 0);
-  Slot& slot = layout_->ring[sequence % steps_kept];
+  Entry& entry = layout_->ring[sequence % steps_kept];
   constexpr auto release = std::memory_order_release;
-  slot.lock.store(2 * sequence + 1, std::memory_order_relaxed);
-  slot.collective_steps.store(collective_steps, release);
-  slot.cell.store(static_cast<std::uint64_t>(step.cell), release);
-  slot.run.store(static_cast<std::uint64_t>(step.run), release);
-  slot.begin.store(ticks(now), release);
-  slot.deadline.store(step.limit.count() > 0 ? ticks(now + step.limit) : 0, release);
-  const std::uint64_t phase_size = store_text(slot.phase, step.phase);
-  const std::uint64_t digest_size = store_text(slot.key_digest, step.key_digest);
-  const std::uint64_t variant_size = store_text(slot.variant, step.variant);
+  entry.lock.store(2 * sequence + 1, std::memory_order_relaxed);
+  entry.collective_steps.store(collective_steps, release);
+  entry.cell.store(static_cast<std::uint64_t>(step.cell), release);
+  entry.run.store(static_cast<std::uint64_t>(step.run), release);
+  entry.begin.store(ticks(now), release);
+  entry.deadline.store(step.limit.count() > 0 ? ticks(now + step.limit) : 0, release);
+  const std::uint64_t activity_size = store_text(entry.activity, step.activity);
+  const std::uint64_t digest_size = store_text(entry.key_digest, step.key_digest);
+  const std::uint64_t variant_size = store_text(entry.variant, step.variant);
   const std::uint64_t is_cut = variant_size < step.variant.size() ? 1 : 0;
-  slot.sizes.store(phase_size | digest_size << 16 | variant_size << 32 | is_cut << 48, release);
-  slot.lock.store(2 * sequence + 2, release);
+  entry.sizes.store(activity_size | digest_size << 16 | variant_size << 32 | is_cut << 48, release);
+  entry.lock.store(2 * sequence + 2, release);
 }
 
 void FlightRecorder::mark(Fate fate, int code) noexcept {
@@ -240,7 +242,7 @@ std::optional<RankPosition> read_position(std::span<const std::byte> region) {
   return position;
 }
 
-std::optional<StepRecord> read_current_step(std::span<const std::byte> region) {
+std::optional<FlightStepRecord> read_current_step(std::span<const std::byte> region) {
   const auto* layout = FlightReader::find(region);
   return layout == nullptr ? std::nullopt : FlightReader::newest(*layout);
 }

@@ -130,7 +130,7 @@ bool Watchdog::is_peer_library(std::string_view file) const {
   return std::ranges::find(peer_files_, file) != peer_files_.end();
 }
 
-void Watchdog::await_peers(const StepRecord& late) const {
+void Watchdog::await_peers(const FlightStepRecord& late) const {
   const auto is_to_come = [&](std::span<std::byte> region) {
     const auto peer = read_position(region);
     if (!peer || peer->whereabouts != Whereabouts::unknown || peer->current() == nullptr ||
@@ -153,7 +153,7 @@ void Watchdog::await_peers(const StepRecord& late) const {
     poll(nullptr, 0, static_cast<int>(look_at_peers / 1ms));
 }
 
-void Watchdog::report(const StepRecord& late, SteadyTime now) {
+void Watchdog::report(const FlightStepRecord& late, SteadyTime now) {
   const bool prints_all = !options_.board.empty() && claim_board(options_.board);
   locate_thread();
   await_peers(late);
@@ -164,7 +164,7 @@ void Watchdog::report(const StepRecord& late, SteadyTime now) {
   text << "colltune-agent: ";
   if (const auto own = read_position(recorder_.region()))
     text << "rank " << own->rank << " on " << own->host.view() << ": ";
-  text << late.phase.view();
+  text << late.activity.view();
   if (late.variant.size > 0) text << " of " << late.variant.view();
   text << " did not end within its limit of "
        << std::chrono::nanoseconds(*late.deadline - late.begin)

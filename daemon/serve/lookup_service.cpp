@@ -59,16 +59,6 @@ BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery
   }
 }
 
-ServedBatch LookupService::lookup_batch(std::span<const LookupQuery> queries,
-                                        const std::optional<Pin>& pin) const {
-  check_batch_size(queries.size());
-  const TableSource::Table table = source_.get(pin);
-  ServedBatch answer{table->generation(), {}};
-  answer.items.reserve(queries.size());
-  for (const LookupQuery& query : queries) answer.items.push_back(lookup_in(*table, query));
-  return answer;
-}
-
 TableSlice LookupService::slice(const WorldFilter& filter, const std::optional<Pin>& pin) const {
   TableSlice out{source_.get(pin), {}, {}, {}, {}};
   for (const Decision& decision : out.table->set().decisions)

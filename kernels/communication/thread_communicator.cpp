@@ -52,19 +52,20 @@ class LiveMemory {
         0)
       used_ -= part.size();
   }
-  [[nodiscard]] std::optional<SymmetricPlace> place_of(std::span<const std::byte> bytes) const {
+  [[nodiscard]] std::optional<SymmetricAddress> symmetric_address_of(
+      std::span<const std::byte> bytes) const {
     const std::scoped_lock lock(mutex_);
     for (const Part& part : parts_)
       if (std::less_equal<>{}(part.bytes.data(), bytes.data()) &&
           std::less_equal<>{}(bytes.data() + bytes.size(), part.bytes.data() + part.bytes.size()))
-        return SymmetricPlace{{.number = part.number},
-                              static_cast<std::uint64_t>(bytes.data() - part.bytes.data())};
+        return SymmetricAddress{{.number = part.number},
+                                static_cast<std::uint64_t>(bytes.data() - part.bytes.data())};
     return {};
   }
-  [[nodiscard]] std::byte* find(const SymmetricPlace& place) const {
+  [[nodiscard]] std::byte* find(const SymmetricAddress& address) const {
     const std::scoped_lock lock(mutex_);
-    const auto found = std::ranges::find(parts_, place.allocation.number, &Part::number);
-    return found == parts_.end() ? nullptr : found->bytes.data() + place.offset;
+    const auto found = std::ranges::find(parts_, address.allocation.number, &Part::number);
+    return found == parts_.end() ? nullptr : found->bytes.data() + address.offset;
   }
 
  private:
@@ -259,11 +260,12 @@ class ThreadCommunicator final : public Communicator {
     return std::make_unique<ThreadMemory>(std::move(parts));
   }
 
-  std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const override {
-    return group_->live->place_of(own);
+  std::optional<SymmetricAddress> symmetric_address_of(
+      std::span<const std::byte> own) const override {
+    return group_->live->symmetric_address_of(own);
   }
-  std::byte* find(const SymmetricPlace& place, int rank) const override {
-    return shares_node_with(rank) ? group_->live->find(place) : nullptr;
+  std::byte* find(const SymmetricAddress& address, int rank) const override {
+    return shares_node_with(rank) ? group_->live->find(address) : nullptr;
   }
 
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {

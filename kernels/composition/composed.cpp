@@ -86,7 +86,7 @@ Grouping grouping_of(const Composition& composition, const Members& members,
     ++sizes[static_cast<std::size_t>(group)];
     grouping.group_of_rank.push_back(group);
   }
-  // A kind's group that is a single rank on its node has no inner steps.
+  // A kind's group that is a single rank on its node has no inner stages.
   for (std::size_t group = 0; group < sizes.size(); ++group)
     grouping.inside.push_back(sizes[group] > 1 ? inside[group] : GroupVariants{});
   return grouping;

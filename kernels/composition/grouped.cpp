@@ -13,19 +13,19 @@
 namespace colltune {
 namespace {
 
-/// Builds the problems of one call's steps.
+/// Builds the problems of one call's stages.
 class StepWriter {
  public:
   explicit StepWriter(const Problem& whole) : whole_(whole) {}
 
-  [[nodiscard]] Problem step(Collective collective, std::uint64_t bytes, bool in_place) const {
+  [[nodiscard]] Problem stage(Collective collective, std::uint64_t bytes, bool in_place) const {
     const bool reduces = shape_of(collective).reduces;
     return {.collective = collective,
             .data_type = whole_.data_type,
             .reduce_op = reduces ? op() : ReduceOp::none,
             .message_size = {bytes},
             .in_place = in_place,
-            // Steps also work on memory that the operation owns, so registered buffers are treated
+            // Stages also work on memory that the operation owns, so registered buffers are treated
             // as plain ones.
             .registered = false,
             // Moving data does not change bits.
@@ -81,7 +81,7 @@ Cost largest_of(const Cost& a, const Cost& b) {
           std::max(a.reduced_bytes, b.reduced_bytes)};
 }
 
-/// A step in the form in which implementations are asked about it.
+/// A stage in the form in which implementations are asked about it.
 struct Question {
   const Implementation& implementation;
   const Variant& variant;
@@ -89,18 +89,19 @@ struct Question {
   const Topology& topology;
 };
 
-Support supports_step(const Question& step, const std::vector<int>& ranks,
-                      const GroupedRanks& world, const std::string& where) {
+Support supports_stage(const Question& stage, const std::vector<int>& ranks,
+                       const GroupedRanks& world, const std::string& where) {
   for (const int rank : ranks) {
     const Capability& capability = world.capabilities[static_cast<std::size_t>(rank)];
-    const bool is_right_place = step.implementation.runs_on_device() == capability.is_on_device();
+    const bool is_right_place = stage.implementation.runs_on_device() == capability.is_on_device();
     const Support support =
         is_right_place
-            ? step.implementation.supports(step.problem, step.topology, capability, step.variant)
+            ? stage.implementation.supports(stage.problem, stage.topology, capability,
+                                            stage.variant)
             : Support::no(capability.is_on_device() ? "it takes buffers in the host's memory"
                                                     : "it takes buffers on devices");
     if (!support)
-      return Support::no(where + ", " + to_string(step.variant) + " on rank " +
+      return Support::no(where + ", " + to_string(stage.variant) + " on rank " +
                          std::to_string(rank) + ": " + support.reason());
   }
   return Support::yes();
@@ -125,7 +126,7 @@ std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) 
   return {};
 }
 
-GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes, int group) {
+GroupedStages grouped_stages(const Problem& problem, std::span<const int> sizes, int group) {
   const auto groups = static_cast<std::uint64_t>(sizes.size());
   const int ranks = std::accumulate(sizes.begin(), sizes.end(), 0);
   const auto own = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(group)]);
@@ -134,37 +135,37 @@ GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes, i
   const std::uint64_t blocks = block * static_cast<std::uint64_t>(ranks);  // one block per rank
   const StepWriter writer(problem);
   const auto in_group = [&](Collective collective, std::uint64_t bytes, bool in_place) {
-    return own == 1 ? std::optional<Problem>{} : writer.step(collective, bytes, in_place);
+    return own == 1 ? std::optional<Problem>{} : writer.stage(collective, bytes, in_place);
   };
   switch (problem.collective) {
     case Collective::all_reduce:
       return {.before = in_group(Collective::reduce, block, problem.in_place),
-              .bridge = writer.step(Collective::all_reduce, block, problem.in_place),
+              .bridge = writer.stage(Collective::all_reduce, block, problem.in_place),
               .after = in_group(Collective::broadcast, block, true)};
     case Collective::reduce:
       return {.before = in_group(Collective::reduce, block, false),
-              .bridge = writer.step(Collective::reduce, block, false)};
+              .bridge = writer.stage(Collective::reduce, block, false)};
     case Collective::broadcast:
-      return {.bridge = writer.step(Collective::broadcast, block, problem.in_place),
+      return {.bridge = writer.stage(Collective::broadcast, block, problem.in_place),
               .after = in_group(Collective::broadcast, block, true)};
     case Collective::all_gather:
       return {.before = in_group(Collective::gather, own * block, false),
-              .bridge = writer.step(Collective::all_gather, groups * largest * block, true),
+              .bridge = writer.stage(Collective::all_gather, groups * largest * block, true),
               .after = in_group(Collective::broadcast, blocks, true)};
     case Collective::reduce_scatter:
       return {.before = in_group(Collective::reduce, blocks, false),
-              .bridge = writer.step(Collective::reduce_scatter, groups * largest * block, false),
+              .bridge = writer.stage(Collective::reduce_scatter, groups * largest * block, false),
               .after = in_group(Collective::scatter, own * block, false)};
     case Collective::gather:
       return {.before = in_group(Collective::gather, own * block, false),
-              .bridge = writer.step(Collective::gather, groups * largest * block, true)};
+              .bridge = writer.stage(Collective::gather, groups * largest * block, true)};
     case Collective::scatter:
-      return {.bridge = writer.step(Collective::scatter, groups * largest * block, true),
+      return {.bridge = writer.stage(Collective::scatter, groups * largest * block, true),
               .after = in_group(Collective::scatter, own * block, false)};
     case Collective::all_to_all:
       return {
           .before = in_group(Collective::gather, own * blocks, false),
-          .bridge = writer.step(Collective::all_to_all, groups * largest * largest * block, false),
+          .bridge = writer.stage(Collective::all_to_all, groups * largest * largest * block, false),
           .after = in_group(Collective::scatter, own * blocks, false)};
   }
   return {};  // not reached: the switch is complete
@@ -192,28 +193,28 @@ Support supports_grouped(const Problem& problem, const Grouping& grouping,
       grouped_topologies(ranks.nodes, grouping.group_of_rank, problem.collective);
   for (int group = 0; group < groups.count(); ++group) {
     const auto at = static_cast<std::size_t>(group);
-    const GroupedSteps steps = grouped_steps(problem, groups.sizes, group);
+    const GroupedStages stages = grouped_stages(problem, groups.sizes, group);
     const std::string where = "in group " + std::to_string(group);
     const auto supports = [&](const Implementation* implementation,
                               const std::optional<Variant>& variant,
-                              const std::optional<Problem>& step) {
+                              const std::optional<Problem>& stage) {
       if (implementation == nullptr) return Support::yes();
-      return supports_step({*implementation, *variant, *step, topologies.inside[at]},
-                           groups.of_group(group), ranks, where);
+      return supports_stage({*implementation, *variant, *stage, topologies.inside[at]},
+                            groups.of_group(group), ranks, where);
     };
     const GroupVariants& own = grouping.inside[at];
-    if (Support of = supports(found.inside[at].before, own.before, steps.before); !of) return of;
-    if (Support of = supports(found.inside[at].after, own.after, steps.after); !of) return of;
+    if (Support of = supports(found.inside[at].before, own.before, stages.before); !of) return of;
+    if (Support of = supports(found.inside[at].after, own.after, stages.after); !of) return of;
   }
   std::vector<int> leaders = groups.leaders;
   if (shape_of(problem.collective).has_root) {
     leaders.resize(grouping.group_of_rank.size());
     std::iota(leaders.begin(), leaders.end(), 0);
   }
-  const Problem across = grouped_steps(problem, groups.sizes, 0).bridge;
+  const Problem across = grouped_stages(problem, groups.sizes, 0).bridge;
   for (const Topology& topology : bridge_topologies(ranks.nodes, groups, problem.collective))
-    if (Support of = supports_step({*found.bridge, grouping.bridge, across, topology}, leaders,
-                                   ranks, "across the groups");
+    if (Support of = supports_stage({*found.bridge, grouping.bridge, across, topology}, leaders,
+                                    ranks, "across the groups");
         !of)
       return of;
   return Support::yes();
@@ -223,19 +224,19 @@ Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
                           const Implementations& catalogue) {
   const GroupedImplementations found = find_implementations(problem, grouping, catalogue);
   const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
-  Numerics all = found.bridge->numerics(grouped_steps(problem, sizes, 0).bridge, grouping.bridge);
+  Numerics all = found.bridge->numerics(grouped_stages(problem, sizes, 0).bridge, grouping.bridge);
   if (shape_of(problem.collective).reduces)
     all.numeric_class = std::min(all.numeric_class, NumericClass::same_bits);
   for (std::size_t group = 0; group < sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
     const auto& [before, after] = found.inside[group];
     const GroupVariants& own = grouping.inside[group];
     if (before != nullptr) {
-      all = together(all, before->numerics(*steps.before, *own.before));
+      all = together(all, before->numerics(*stages.before, *own.before));
       // Rounded once inside, and once again across.
       if (all.rounding == Rounding::once) all.rounding = Rounding::each_step;
     }
-    if (after != nullptr) all = together(all, after->numerics(*steps.after, *own.after));
+    if (after != nullptr) all = together(all, after->numerics(*stages.after, *own.after));
   }
   // The sum is rounded before it is divided, and overflows before, if the type is too narrow.
   if (problem.reduce_op == ReduceOp::avg && all.rounding == Rounding::once)
@@ -251,15 +252,15 @@ Cost grouped_cost(const Problem& problem, const Grouping& grouping,
   Cost before;
   Cost after;
   for (std::size_t group = 0; group < sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
     const auto& [first, last] = found.inside[group];
     const Topology& topology = topologies.inside[group];
     const GroupVariants& own = grouping.inside[group];
     if (first != nullptr)
-      before = largest_of(before, first->cost(*steps.before, topology, *own.before));
-    if (last != nullptr) after = largest_of(after, last->cost(*steps.after, topology, *own.after));
+      before = largest_of(before, first->cost(*stages.before, topology, *own.before));
+    if (last != nullptr) after = largest_of(after, last->cost(*stages.after, topology, *own.after));
   }
-  const Problem across = grouped_steps(problem, sizes, 0).bridge;
+  const Problem across = grouped_stages(problem, sizes, 0).bridge;
   return sum_of(sum_of(before, found.bridge->cost(across, topologies.bridge, grouping.bridge)),
                 after);
 }

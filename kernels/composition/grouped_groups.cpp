@@ -20,7 +20,7 @@ std::string names_for(Collective collective, const Implementations& catalogue) {
   return names.empty() ? "none" : names;
 }
 
-/// One step and the variant that does it.
+/// One stage and the variant that does it.
 struct Asked {
   const std::optional<Problem>& problem;
   const std::optional<Variant>& variant;
@@ -28,22 +28,22 @@ struct Asked {
   std::string where;
 };
 
-const Implementation* find_implementation_of(const Asked& step, const Implementations& catalogue) {
-  if (!step.problem) {
-    if (step.variant)
-      refuse(step.where + " there is no step for " + to_string(*step.variant) +
+const Implementation* find_implementation_of(const Asked& stage, const Implementations& catalogue) {
+  if (!stage.problem) {
+    if (stage.variant)
+      refuse(stage.where + " there is no stage for " + to_string(*stage.variant) +
              "; leave it without a variant");
     return nullptr;
   }
-  const Collective collective = step.problem->collective;
-  const std::string needed = step.where + " " + std::string(name_of(collective)) + " among " +
-                             std::to_string(step.ranks) + " ranks needs a variant of one of " +
+  const Collective collective = stage.problem->collective;
+  const std::string needed = stage.where + " " + std::string(name_of(collective)) + " among " +
+                             std::to_string(stage.ranks) + " ranks needs a variant of one of " +
                              names_for(collective, catalogue);
-  if (!step.variant) refuse(needed + "; it has none");
-  const Implementation* const found = find_implementation(catalogue, step.variant->implementation);
-  if (found == nullptr) refuse(needed + "; there is no " + step.variant->implementation);
+  if (!stage.variant) refuse(needed + "; it has none");
+  const Implementation* const found = find_implementation(catalogue, stage.variant->implementation);
+  if (found == nullptr) refuse(needed + "; there is no " + stage.variant->implementation);
   if (found->collective() != collective)
-    refuse(needed + ", not of " + step.variant->implementation);
+    refuse(needed + ", not of " + stage.variant->implementation);
   return found;
 }
 
@@ -93,26 +93,26 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
            std::to_string(sizes.size()) + " that the ranks are in");
   GroupedImplementations found;
   for (std::size_t group = 0; group < sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
     const GroupVariants& own = grouping.inside[group];
     const std::string where = "in group " + std::to_string(group);
     found.inside.push_back(
         {find_implementation_of(
-             {steps.before, own.before, sizes[group], where + " before the bridge"}, catalogue),
-         find_implementation_of({steps.after, own.after, sizes[group], where + " after the bridge"},
-                                catalogue)});
+             {stages.before, own.before, sizes[group], where + " before the bridge"}, catalogue),
+         find_implementation_of(
+             {stages.after, own.after, sizes[group], where + " after the bridge"}, catalogue)});
   }
-  const std::optional<Problem> across = grouped_steps(problem, sizes, 0).bridge;
+  const std::optional<Problem> across = grouped_stages(problem, sizes, 0).bridge;
   const std::optional<Variant> bridge = grouping.bridge;
   found.bridge = find_implementation_of(
       {across, bridge, static_cast<int>(sizes.size()), "across the groups"}, catalogue);
   for (const auto& [before, after] : found.inside)
-    for (const Implementation* const step : {before, after})
-      if (step != nullptr && step->runs_on_device() != found.bridge->runs_on_device())
+    for (const Implementation* const stage : {before, after})
+      if (stage != nullptr && stage->runs_on_device() != found.bridge->runs_on_device())
         refuse(
-            "its steps take buffers in the host's memory, or all of them on devices; a bridge "
+            "its stages take buffers in the host's memory, or all of them on devices; a bridge "
             "for " +
-            std::string(step->name()) + " is one of its kind, not of " +
+            std::string(stage->name()) + " is one of its kind, not of " +
             std::string(found.bridge->name()));
   return found;
 }
@@ -120,21 +120,21 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
 void check_limits(const Problem& problem, const Grouping& grouping,
                   const GroupedImplementations& implementations) {
   const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
-  const auto check_step = [](const Implementation& implementation, const Variant& variant,
-                             const Problem& step, int ranks) {
-    if (const std::string why = why_outside(implementation.limits(variant), step, ranks);
+  const auto check_stage = [](const Implementation& implementation, const Variant& variant,
+                              const Problem& stage, int ranks) {
+    if (const std::string why = why_outside(implementation.limits(variant), stage, ranks);
         !why.empty())
-      refuse(to_string(variant) + " for " + describe(step) + ": " + why);
+      refuse(to_string(variant) + " for " + describe(stage) + ": " + why);
   };
   for (std::size_t group = 0; group < sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
     const auto& [before, after] = implementations.inside[group];
     const GroupVariants& own = grouping.inside[group];
-    if (before != nullptr) check_step(*before, *own.before, *steps.before, sizes[group]);
-    if (after != nullptr) check_step(*after, *own.after, *steps.after, sizes[group]);
+    if (before != nullptr) check_stage(*before, *own.before, *stages.before, sizes[group]);
+    if (after != nullptr) check_stage(*after, *own.after, *stages.after, sizes[group]);
   }
-  check_step(*implementations.bridge, grouping.bridge, grouped_steps(problem, sizes, 0).bridge,
-             static_cast<int>(sizes.size()));
+  check_stage(*implementations.bridge, grouping.bridge, grouped_stages(problem, sizes, 0).bridge,
+              static_cast<int>(sizes.size()));
 }
 
 }  // namespace colltune

@@ -36,7 +36,7 @@ struct Groups {
   int root_group = 0;                     ///< 0 without a root
 };
 
-/// The implementations of the steps; null only if there is no such step.
+/// The implementations of the stages; null only if there is no such stage.
 struct GroupedImplementations {
   struct Inside {
     const Implementation* before = nullptr;
@@ -52,7 +52,7 @@ struct GroupedImplementations {
                                                           const Grouping& grouping,
                                                           const Implementations& catalogue);
 
-/// Throws Error(invalid_argument) if a step is outside the limits of its variant.
+/// Throws Error(invalid_argument) if a stage is outside the limits of its variant.
 void check_limits(const Problem& problem, const Grouping& grouping,
                   const GroupedImplementations& implementations);
 

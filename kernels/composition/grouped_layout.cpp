@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
-// The steps of each collective by groups, as buffers and copies. Averages are sums that leaders
+// The stages of each collective by groups, as buffers and copies. Averages are sums that leaders
 // divide after the bridge. A rank's "slot" is its block among those of the bridge, where each group
 // has as many slots as the largest group has ranks. A slot without a rank holds zeros, which enter
 // no result.
@@ -15,7 +15,8 @@ namespace {
 
 class LayoutWriter {
  public:
-  LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device, StepMemory& memory)
+  LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device,
+               StageMemory& memory)
       : device_(device),
         memory_(memory),
         call_(call),
@@ -229,7 +230,7 @@ class LayoutWriter {
   }
 
   Device* device_;  ///< null: host memory
-  StepMemory& memory_;
+  StageMemory& memory_;
   const Call& call_;
   const Groups& groups_;
   int rank_;
@@ -249,7 +250,7 @@ class LayoutWriter {
 }  // namespace
 
 GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank, Device* device,
-                                  StepMemory& memory) {
+                                  StageMemory& memory) {
   return LayoutWriter(call, groups, rank, device, memory).write();
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "grouped_layout.h"
-#include "joint_steps.h"
+#include "joint_stages.h"
 
 namespace colltune {
 namespace {
@@ -20,7 +20,7 @@ void check_own(const Communicator& communicator, const Call& call, const Impleme
   const int ranks = communicator.size();
   const bool is_root = communicator.rank() == call.root;
   const std::string who = "rank " + std::to_string(communicator.rank());
-  // All steps agree on this (find_implementations).
+  // All stages agree on this (find_implementations).
   const bool is_on_device = communicator.device() != nullptr;
   if (bridge.runs_on_device() != is_on_device)
     throw Error(StatusCode::invalid_argument,
@@ -41,7 +41,7 @@ class GroupedOperation final : public Operation {
  public:
   GroupedOperation(Communicator& communicator, const Call& call, const Grouping& grouping,
                    const GroupedImplementations& implementations, Deadline deadline)
-      : steps_(joint_words, communicator, call.buffers) {
+      : stages_(joint_words, communicator, call.buffers) {
     const Groups groups(grouping.group_of_rank, shape_of(call.problem.collective).has_root
                                                     ? std::optional(call.root)
                                                     : std::nullopt);
@@ -50,13 +50,13 @@ class GroupedOperation final : public Operation {
     GroupedLayout layout;
     attempt_together(communicator, joint_words, deadline, [&] {
       check_own(communicator, call, *implementations.bridge);
-      layout = make_grouped_layout(call, groups, rank, steps_.device(), steps_.memory());
+      layout = make_grouped_layout(call, groups, rank, stages_.device(), stages_.memory());
     });
     inside_ = communicator.split(group, rank, deadline);
     const bool is_leader = groups.leader(group) == rank;
     across_ = communicator.split(is_leader ? 0 : -1, group, deadline);
 
-    const GroupedSteps problems = grouped_steps(call.problem, groups.sizes, group);
+    const GroupedStages problems = grouped_stages(call.problem, groups.sizes, group);
     const auto at = static_cast<std::size_t>(group);
     const GroupVariants& own = grouping.inside[at];
     const Implementation* const before = implementations.inside[at].before;
@@ -65,50 +65,52 @@ class GroupedOperation final : public Operation {
     // One group after the other, each on all ranks: if a rank fails in one, no rank enters the
     // next.
     attempt_together(communicator, joint_words, deadline, [&] {
-      JointStep step{.members = groups.of_group(group),
-                     .waiting_for = inside_words,
-                     .copies = std::move(layout.before.copies)};
+      JointStage stage{.members = groups.of_group(group),
+                       .waiting_for = inside_words,
+                       .copies = std::move(layout.before.copies)};
       if (before != nullptr)
-        step.prepare(*inside_, {*before, *own.before},
-                     {*problems.before, place, layout.before.buffers, call.longest_wait}, deadline);
-      steps_.add(std::move(step));
+        stage.prepare(*inside_, {*before, *own.before},
+                      {*problems.before, place, layout.before.buffers, call.longest_wait},
+                      deadline);
+      stages_.add(std::move(stage));
     });
     attempt_together(communicator, joint_words, deadline, [&] {
-      JointStep step{.members = groups.leaders,
-                     .waiting_for = bridge_words,
-                     .copies = std::move(layout.bridge.copies)};
+      JointStage stage{.members = groups.leaders,
+                       .waiting_for = bridge_words,
+                       .copies = std::move(layout.bridge.copies)};
       if (is_leader)
-        step.prepare(*across_, {*implementations.bridge, grouping.bridge},
-                     {problems.bridge, groups.root_group, layout.bridge.buffers, call.longest_wait},
-                     deadline);
-      steps_.add(std::move(step));
+        stage.prepare(
+            *across_, {*implementations.bridge, grouping.bridge},
+            {problems.bridge, groups.root_group, layout.bridge.buffers, call.longest_wait},
+            deadline);
+      stages_.add(std::move(stage));
     });
     attempt_together(communicator, joint_words, deadline, [&] {
-      JointStep step{.members = groups.of_group(group),
-                     .waiting_for = inside_words,
-                     .division = std::move(layout.division),
-                     .copies = std::move(layout.after.copies)};
+      JointStage stage{.members = groups.of_group(group),
+                       .waiting_for = inside_words,
+                       .division = std::move(layout.division),
+                       .copies = std::move(layout.after.copies)};
       if (after != nullptr)
-        step.prepare(*inside_, {*after, *own.after},
-                     {*problems.after, place, layout.after.buffers, call.longest_wait}, deadline);
-      steps_.add(std::move(step));
+        stage.prepare(*inside_, {*after, *own.after},
+                      {*problems.after, place, layout.after.buffers, call.longest_wait}, deadline);
+      stages_.add(std::move(stage));
     });
   }
 
-  void bind(const CallBuffers& buffers) override { steps_.bind(buffers); }
-  void start() override { steps_.start(); }
-  void wait(Deadline deadline) override { steps_.wait(deadline); }
+  void bind(const CallBuffers& buffers) override { stages_.bind(buffers); }
+  void start() override { stages_.start(); }
+  void wait(Deadline deadline) override { stages_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
-    return steps_.device_time();
+    return stages_.device_time();
   }
-  [[nodiscard]] std::optional<Executed> executed() const override { return steps_.executed(); }
-  [[nodiscard]] bool is_lost() const override { return steps_.is_lost(); }
-  void give_up() noexcept override { steps_.give_up(); }
+  [[nodiscard]] std::optional<Executed> executed() const override { return stages_.executed(); }
+  [[nodiscard]] bool is_lost() const override { return stages_.is_lost(); }
+  void give_up() noexcept override { stages_.give_up(); }
 
  private:
   std::unique_ptr<Communicator> inside_{};
   std::unique_ptr<Communicator> across_{};  ///< null if this rank leads no group
-  JointSteps steps_;
+  JointStages stages_;
 };
 
 }  // namespace

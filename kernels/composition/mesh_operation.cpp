@@ -8,7 +8,7 @@
 #include "colltune/kernels/composition/mesh_reduce.h"
 #include "colltune/vocabulary/error.h"
 #include "grouped_groups.h"
-#include "joint_steps.h"
+#include "joint_stages.h"
 
 namespace colltune {
 namespace {
@@ -23,24 +23,24 @@ constexpr std::string_view step_words = "its part of a step of a mesh reduction"
 class MeshOperation final : public Operation {
  public:
   MeshOperation(const Communicator& all, const CallBuffers& buffers)
-      : steps_(joint_words, all, buffers) {}
+      : stages_(joint_words, all, buffers) {}
 
-  [[nodiscard]] JointSteps& steps() { return steps_; }
-  /// Keeps a communicator that a step uses, and counts the time `making` that it took to make.
+  [[nodiscard]] JointStages& stages() { return stages_; }
+  /// Keeps a communicator that a stage uses, and counts the time `making` that it took to make.
   void keep(std::shared_ptr<Communicator> communicator, std::chrono::nanoseconds making) {
     communicators_.push_back(std::move(communicator));
     communicators_time_ += making;
   }
 
-  void bind(const CallBuffers& buffers) override { steps_.bind(buffers); }
-  void start() override { steps_.start(); }
-  void wait(Deadline deadline) override { steps_.wait(deadline); }
+  void bind(const CallBuffers& buffers) override { stages_.bind(buffers); }
+  void start() override { stages_.start(); }
+  void wait(Deadline deadline) override { stages_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
-    return steps_.device_time();
+    return stages_.device_time();
   }
-  [[nodiscard]] std::optional<Executed> executed() const override { return steps_.executed(); }
-  [[nodiscard]] bool is_lost() const override { return steps_.is_lost(); }
-  void give_up() noexcept override { steps_.give_up(); }
+  [[nodiscard]] std::optional<Executed> executed() const override { return stages_.executed(); }
+  [[nodiscard]] bool is_lost() const override { return stages_.is_lost(); }
+  void give_up() noexcept override { stages_.give_up(); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> communicators_time() const override {
     return communicators_time_;
   }
@@ -48,7 +48,7 @@ class MeshOperation final : public Operation {
  private:
   std::vector<std::shared_ptr<Communicator>> communicators_{};
   std::chrono::nanoseconds communicators_time_{};
-  JointSteps steps_;
+  JointStages stages_;
 };
 
 /// Checks this rank's buffers only; other ranks' may be right.
@@ -99,11 +99,11 @@ void check_calls(const MeshForm& form, const Communicator& all, const Implementa
 /// The buffers of each call on this rank, and the copies before and after all calls.
 class MeshBuffers {
  public:
-  MeshBuffers(const Call& call, const MeshForm& form, int rank, JointSteps& steps)
+  MeshBuffers(const Call& call, const MeshForm& form, int rank, JointStages& stages)
       : whole_(call.buffers.receive), send_(call.buffers.send) {
     const bool is_padded = form.padded != call.problem.message_size;
     if (is_padded) {
-      const std::span<std::byte> padded = steps.memory().add(form.padded, steps.device());
+      const std::span<std::byte> padded = stages.memory().add(form.padded, stages.device());
       before.add(padded.data(), send_.data(), send_.size());
       after.add(whole_.data(), padded.data(), whole_.size());
       whole_ = padded;
@@ -166,19 +166,19 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   check_calls(form, all, catalogue);
   const int rank = all.rank();
   auto operation = std::make_unique<MeshOperation>(all, call.buffers);
-  JointSteps& steps = operation->steps();
+  JointStages& stages = operation->stages();
   std::optional<MeshBuffers> buffers;
-  JointStep last;
+  JointStage last;
   attempt_together(all, joint_words, deadline, [&] {
     check_own(all, call, form, catalogue);
-    buffers.emplace(call, form, rank, steps);
+    buffers.emplace(call, form, rank, stages);
     last.copies = std::move(buffers->after);
     if (!form.divisors.empty())
       last.division = Division(buffers->results(), call.problem.data_type,
                                form.divisors[static_cast<std::size_t>(
                                    form.component_of_rank[static_cast<std::size_t>(rank)])],
-                               steps.device());
-    steps.add({.copies = std::move(buffers->before)});
+                               stages.device());
+    stages.add({.copies = std::move(buffers->before)});
   });
   for (std::size_t i = 0; i < form.calls.size(); ++i) {
     const MeshCall& one = form.calls[i];
@@ -191,19 +191,19 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
     operation->keep(group.communicator, is_first ? group.making : std::chrono::nanoseconds{});
     // One call after the other, each on all ranks: if a rank fails in one, no rank enters the next.
     attempt_together(all, joint_words, deadline, [&] {
-      JointStep step{.members = group.members, .waiting_for = step_words};
-      if (step.members.size() > 1)
-        step.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
-                     {.problem = one.problem,
-                      .root = 0,
-                      .buffers = buffers->of(form, i),
-                      .longest_wait = call.longest_wait,
-                      .is_persistent = call.is_persistent},
-                     deadline);
-      steps.add(std::move(step));
+      JointStage stage{.members = group.members, .waiting_for = step_words};
+      if (stage.members.size() > 1)
+        stage.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
+                      {.problem = one.problem,
+                       .root = 0,
+                       .buffers = buffers->of(form, i),
+                       .longest_wait = call.longest_wait,
+                       .is_persistent = call.is_persistent},
+                      deadline);
+      stages.add(std::move(stage));
     });
   }
-  steps.add(std::move(last));
+  stages.add(std::move(last));
   return operation;
 }
 
@@ -220,15 +220,15 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   Communicator& all = ranks.all();
   attempt_together(all, joint_words, deadline, [&] { check_buffers(all, call); });
   auto operation = std::make_unique<MeshOperation>(all, call.buffers);
-  JointSteps& steps = operation->steps();
-  JointStep step{.waiting_for = step_words};
-  for (int rank = 0; rank < all.size(); ++rank) step.members.push_back(rank);
-  step.call = {.problem = *merged, .buffers = call.buffers, .is_persistent = call.is_persistent};
-  step.operation = prepare_composed(all, step.call, composition, members, catalogue, deadline);
-  steps.add(std::move(step));
+  JointStages& stages = operation->stages();
+  JointStage stage{.waiting_for = step_words};
+  for (int rank = 0; rank < all.size(); ++rank) stage.members.push_back(rank);
+  stage.call = {.problem = *merged, .buffers = call.buffers, .is_persistent = call.is_persistent};
+  stage.operation = prepare_composed(all, stage.call, composition, members, catalogue, deadline);
+  stages.add(std::move(stage));
   if (divisor != 1)
-    steps.add({.division = Division(call.buffers.receive, call.problem.data_type, divisor,
-                                    steps.device())});
+    stages.add({.division = Division(call.buffers.receive, call.problem.data_type, divisor,
+                                     stages.device())});
   return operation;
 }
 

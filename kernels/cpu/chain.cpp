@@ -27,7 +27,7 @@ void write_reduce(ScheduleWriter& writer, const Variant&) {
   for (int place = ranks - 2; place >= 0; --place) {
     const int rank = (root + place) % ranks;
     const Block to = place == 0 ? writer.output(rank) : writer.temporary(rank);
-    writer.combine(to, {writer.input(rank), writer.share(sum)}, place == 0);
+    writer.combine(to, {writer.input(rank), writer.publish(sum)}, place == 0);
     sum = to;
   }
 }

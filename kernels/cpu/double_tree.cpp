@@ -50,9 +50,9 @@ class TreeOfShare {
   Block reduce(int first, int end, const Block* result) {
     const int place = middle(first, end);
     std::vector<Block> sources;
-    if (first < place) sources.push_back(writer_.share(reduce(first, place, nullptr)));
+    if (first < place) sources.push_back(writer_.publish(reduce(first, place, nullptr)));
     sources.push_back(writer_.input(rank(place), share_));
-    if (place + 1 < end) sources.push_back(writer_.share(reduce(place + 1, end, nullptr)));
+    if (place + 1 < end) sources.push_back(writer_.publish(reduce(place + 1, end, nullptr)));
     if (sources.size() == 1 && result == nullptr) return sources.front();
     const Block sum = result != nullptr ? *result : writer_.temporary(rank(place));
     writer_.combine(sum, std::move(sources), result != nullptr);
@@ -102,7 +102,7 @@ void write_broadcast(ScheduleWriter& writer, const Variant&) {
 void write_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   for (const int share : {0, 1}) {
-    const Block of_others = writer.share(tree_of_others(writer, share).reduce(nullptr));
+    const Block of_others = writer.publish(tree_of_others(writer, share).reduce(nullptr));
     writer.combine(writer.output(root, share), {writer.input(root, share), of_others}, true);
   }
 }

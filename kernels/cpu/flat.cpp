@@ -22,7 +22,7 @@ void write_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   std::vector<Block> sources;
   for (int rank = 0; rank < writer.ranks(); ++rank)
-    sources.push_back(rank == root ? writer.input(rank) : writer.share(writer.input(rank)));
+    sources.push_back(rank == root ? writer.input(rank) : writer.publish(writer.input(rank)));
   writer.combine(writer.output(root), std::move(sources), true);
 }
 
@@ -54,7 +54,7 @@ void write_all_to_all(ScheduleWriter& writer, const Variant& variant) {
       if (distance > 0 && writer.shape().in_place)
         block = writer.keep(block);
       else if (distance > 0 && !pushes(variant))
-        block = writer.share(block);
+        block = writer.publish(block);
       moves.emplace_back(writer.output(rank, from), block);
     }
   for (const auto& [to, from] : moves) writer.move(to, from, pushes(variant));
@@ -84,7 +84,7 @@ Implementations make_flat() {
         .description = "every rank reads the root's message: 1 round, S bytes per rank",
         .collective = Collective::broadcast,
         .write_wave = write_broadcast,
-        .knobs = {flow_knob()}},
+        .parameters = {flow_choices()}},
        {.name = "cpu.reduce_flat",
         .description = "the root reads and reduces everything: 1 round, (n-1)S bytes at the root",
         .collective = Collective::reduce,
@@ -97,22 +97,22 @@ Implementations make_flat() {
         .description = "every rank reads all blocks: 1 round, (n-1)S/n bytes per rank",
         .collective = Collective::all_gather,
         .write_wave = write_all_gather,
-        .knobs = {flow_knob()}},
+        .parameters = {flow_choices()}},
        {.name = "cpu.all_to_all_flat",
         .description = "every rank reads its blocks: 1 round, (n-1)S/n bytes per rank",
         .collective = Collective::all_to_all,
         .write_wave = write_all_to_all,
-        .knobs = {flow_knob()}},
+        .parameters = {flow_choices()}},
        {.name = "cpu.gather_flat",
         .description = "the root reads all blocks: 1 round, (n-1)S/n bytes at the root",
         .collective = Collective::gather,
         .write_wave = write_gather,
-        .knobs = {flow_knob()}},
+        .parameters = {flow_choices()}},
        {.name = "cpu.scatter_flat",
         .description = "every rank reads its block: 1 round, (n-1)S/n bytes at the root",
         .collective = Collective::scatter,
         .write_wave = write_scatter,
-        .knobs = {flow_knob()}}});
+        .parameters = {flow_choices()}}});
 }
 
 }  // namespace colltune::cpu

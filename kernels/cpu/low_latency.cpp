@@ -381,10 +381,10 @@ class LowLatency final : public Operation {
   std::vector<const std::byte*> sources_;
   std::vector<std::size_t> written_sizes_;  ///< by slot: of this rank's messages; 0: cleared
   mutable std::vector<std::uint64_t>
-      seen_;  ///< by peer: the last of its calls that is known to have ended
-  std::uint64_t number_ = 0;                ///< of the current message
-  std::uint64_t written_ = 0;               ///< number of the last message that was written
-  std::uint64_t same_root_since_ = 0;       ///< the first message with the present root
+      seen_;                   ///< by peer: the last of its calls that is known to have ended
+  std::uint64_t number_ = 0;   ///< of the current message
+  std::uint64_t written_ = 0;  ///< number of the last message that was written
+  std::uint64_t same_root_since_ = 0;  ///< the first message with the present root
 };
 
 class LowLatencyImplementation final : public Implementation {
@@ -463,7 +463,7 @@ class LowLatencyImplementation final : public Implementation {
                     const Variant& variant) const override {
     const Settings settings = settings_of(variant);
     const auto probe = rhythm_of(settings, problem.message_size).probe();
-    return {.settling_calls = settings.adapts ? static_cast<int>(probe) : 0,
+    return {.learning_calls = settings.adapts ? static_cast<int>(probe) : 0,
             .why_not_bound = {},
             .why_not_rebound = {}};
   }

@@ -12,7 +12,8 @@ namespace {
 void write(ScheduleWriter& writer, const Variant&) {
   // In place, a rank would overwrite what others may not have read yet.
   const auto publish = [&](const Block& block) {
-    return writer.shape().in_place && writer.ranks() > 1 ? writer.keep(block) : writer.share(block);
+    return writer.shape().in_place && writer.ranks() > 1 ? writer.keep(block)
+                                                         : writer.publish(block);
   };
   std::vector<Block> published;
   for (int rank = 0; rank < writer.ranks(); ++rank)

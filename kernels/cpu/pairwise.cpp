@@ -43,7 +43,7 @@ void write_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   for (int distance = 1; distance < ranks; ++distance)
     for (int rank = 0; rank < ranks; ++rank) {
       Block& sum = sums[static_cast<std::size_t>(rank)];
-      const Block from = writer.share(writer.input((rank + distance) % ranks, rank));
+      const Block from = writer.publish(writer.input((rank + distance) % ranks, rank));
       const bool is_last = distance == ranks - 1;
       writer.combine(writer.output(rank), {sum, from}, is_last);
       sum = writer.output(rank);

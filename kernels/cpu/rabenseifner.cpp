@@ -30,7 +30,7 @@ Has join(ScheduleWriter& writer, const JoinedRanks& members, int shares) {
       has.push_back(writer.input(rank, share));
       if (member >= members.joined) continue;
       const Block sum = writer.temporary(rank);
-      writer.combine(sum, {writer.share(writer.input(rank - 1, share)), has.back()}, false);
+      writer.combine(sum, {writer.publish(writer.input(rank - 1, share)), has.back()}, false);
       has.back() = sum;
     }
   }
@@ -52,7 +52,7 @@ void halve(ScheduleWriter& writer, const JoinedRanks& members, Has has_all,
         for (const int from : {first, first + distance}) {
           const Block block =
               before[static_cast<std::size_t>(from)][static_cast<std::size_t>(share)];
-          sources.push_back(from == member ? block : writer.share(block));
+          sources.push_back(from == member ? block : writer.publish(block));
         }
         Block& has = has_all[static_cast<std::size_t>(member)][static_cast<std::size_t>(share)];
         has = is_last ? result_of(member, share) : writer.temporary(members.rank(member));

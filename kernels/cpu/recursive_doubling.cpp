@@ -17,7 +17,7 @@ void write_all_reduce(ScheduleWriter& writer, const Variant&) {
   if (writer.ranks() == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
   // In place, a rank would overwrite what others may not have read yet.
   const auto publish = [&](const Block& block) {
-    return writer.shape().in_place ? writer.keep(block) : writer.share(block);
+    return writer.shape().in_place ? writer.keep(block) : writer.publish(block);
   };
   std::vector<Block> has;
   for (int member = 0; member < members.count; ++member) {

@@ -17,7 +17,7 @@ void reduce_around(ScheduleWriter& writer, const std::vector<Block>& results) {
   std::vector<Block> travelling;
   for (int block = 0; block < ranks; ++block) {
     const Block start = writer.input(first_of(block), block);
-    travelling.push_back(ranks == 1 ? start : writer.share(start));
+    travelling.push_back(ranks == 1 ? start : writer.publish(start));
   }
   if (ranks == 1) writer.combine(results[0], {travelling[0]}, true);
   for (int step = 1; step < ranks; ++step)
@@ -49,7 +49,7 @@ void gather_around(ScheduleWriter& writer, bool both_ways) {
     }
 }
 
-Knob ways_knob() { return {"ways", {"one", "both"}}; }
+ParameterChoices ways_choices() { return {"ways", {"one", "both"}}; }
 bool goes_both_ways(const Variant& variant) { return word(variant, "ways") == "both"; }
 
 void write_all_reduce(ScheduleWriter& writer, const Variant& variant) {
@@ -78,7 +78,7 @@ Implementations make_ring() {
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {ways_knob()}},
+                          .parameters = {ways_choices()}},
                          {.name = "cpu.reduce_scatter_ring",
                           .description = "each block goes around a ring: n-1 rounds, (n-1)S/n "
                                          "bytes per rank (Patarasuk, Yuan)",
@@ -94,7 +94,7 @@ Implementations make_ring() {
                           .write_wave = write_all_gather,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {ways_knob()}}});
+                          .parameters = {ways_choices()}}});
 }
 
 }  // namespace colltune::cpu

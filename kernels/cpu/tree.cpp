@@ -63,7 +63,7 @@ void collect(ScheduleWriter& writer, const Tree& tree) {
     tree.for_each_edge(span, [&](int parent, int child) {
       auto& of_parent = sources[static_cast<std::size_t>(parent)];
       if (of_parent.empty()) of_parent.push_back(sums[static_cast<std::size_t>(parent)]);
-      of_parent.push_back(writer.share(sums[static_cast<std::size_t>(child)]));
+      of_parent.push_back(writer.publish(sums[static_cast<std::size_t>(child)]));
     });
     for (std::size_t place = 0; place < sums.size(); ++place) {
       if (sources[place].empty()) continue;
@@ -128,7 +128,7 @@ void write_scatter(ScheduleWriter& writer, const Variant& variant) {
   writer.copy(writer.output(root), writer.input(root, root));
 }
 
-Knob fanout_knob() { return {"fanout", {2, 4, 8}}; }
+ParameterChoices fanout_choices() { return {"fanout", {2, 4, 8}}; }
 
 }  // namespace
 
@@ -139,7 +139,7 @@ Implementations make_tree() {
                           .write_wave = write_broadcast,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {fanout_knob()}},
+                          .parameters = {fanout_choices()}},
                          {.name = "cpu.reduce_tree",
                           .description = "k-nomial tree: log_k(n) rounds, (k-1)S log_k(n) bytes "
                                          "at the root",
@@ -148,7 +148,7 @@ Implementations make_tree() {
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {fanout_knob()}},
+                          .parameters = {fanout_choices()}},
                          {.name = "cpu.all_reduce_tree",
                           .description = "k-nomial reduce and broadcast: 2 log_k(n) rounds, (k-1)S "
                                          "log_k(n) bytes at rank 0",
@@ -157,19 +157,19 @@ Implementations make_tree() {
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {fanout_knob()}},
+                          .parameters = {fanout_choices()}},
                          {.name = "cpu.gather_tree",
                           .description = "k-nomial tree of whole subtrees: log_k(n) rounds",
                           .collective = Collective::gather,
                           .write_wave = write_gather,
                           .min_ranks = 3,
-                          .knobs = {fanout_knob()}},
+                          .parameters = {fanout_choices()}},
                          {.name = "cpu.scatter_tree",
                           .description = "k-nomial tree of whole subtrees: log_k(n) rounds",
                           .collective = Collective::scatter,
                           .write_wave = write_scatter,
                           .min_ranks = 3,
-                          .knobs = {fanout_knob()}}});
+                          .parameters = {fanout_choices()}}});
 }
 
 }  // namespace colltune::cpu

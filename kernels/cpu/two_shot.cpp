@@ -61,7 +61,7 @@ Implementations make_two_shot() {
                           .collective = Collective::all_reduce,
                           .write_wave = write_all_reduce,
                           .shares = one_share_per_rank,
-                          .knobs = {flow_knob()}},
+                          .parameters = {flow_choices()}},
                          {.name = "cpu.reduce_two_shot",
                           .description = "every rank reduces its share, the root collects: 2 "
                                          "rounds, 2(n-1)S/n bytes per rank",
@@ -75,7 +75,7 @@ Implementations make_two_shot() {
                           .write_wave = write_broadcast,
                           .shares = one_share_per_rank,
                           .min_ranks = 3,
-                          .knobs = {flow_knob()}}});
+                          .parameters = {flow_choices()}}});
 }
 
 }  // namespace colltune::cpu

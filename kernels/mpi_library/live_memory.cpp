@@ -49,21 +49,22 @@ std::unique_ptr<SymmetricMemory> LiveMemory::add(const AllocationName& name,
   return std::make_unique<Memory>(shared_from_this(), std::move(parts), place);
 }
 
-std::optional<SymmetricPlace> LiveMemory::place_of(std::span<const std::byte> own) const {
+std::optional<SymmetricAddress> LiveMemory::symmetric_address_of(
+    std::span<const std::byte> own) const {
   const auto start = reinterpret_cast<std::uintptr_t>(own.data());
   for (const Allocation& allocation : allocations_) {
     const auto part = reinterpret_cast<std::uintptr_t>(allocation.own.data());
     if (start >= part && start + own.size() <= part + allocation.own.size())
-      return SymmetricPlace{allocation.name, start - part};
+      return SymmetricAddress{allocation.name, start - part};
   }
   return {};
 }
 
-std::byte* LiveMemory::find(const SymmetricPlace& place, int world_rank) const {
+std::byte* LiveMemory::find(const SymmetricAddress& address, int world_rank) const {
   for (const Allocation& allocation : allocations_) {
-    if (allocation.name != place.allocation) continue;
+    if (allocation.name != address.allocation) continue;
     const auto part = allocation.parts.find(world_rank);
-    if (part != allocation.parts.end()) return part->second.data() + place.offset;
+    if (part != allocation.parts.end()) return part->second.data() + address.offset;
   }
   return nullptr;
 }

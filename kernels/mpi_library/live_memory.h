@@ -36,9 +36,11 @@ class LiveMemory : public std::enable_shared_from_this<LiveMemory> {
                                                      std::vector<Mapping> parts,
                                                      std::span<const int> world_ranks, int own);
   /// Where this process's `own` bytes lie; nothing if not wholly in one allocation.
-  [[nodiscard]] std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const;
-  /// The address at which that place in the part of `world_rank` is mapped here; null if it is not.
-  [[nodiscard]] std::byte* find(const SymmetricPlace& place, int world_rank) const;
+  [[nodiscard]] std::optional<SymmetricAddress> symmetric_address_of(
+      std::span<const std::byte> own) const;
+  /// The address at which that address of the part of `world_rank` is mapped here; null if it is
+  /// not.
+  [[nodiscard]] std::byte* find(const SymmetricAddress& address, int world_rank) const;
 
  private:
   /// One allocation, as this process maps it.

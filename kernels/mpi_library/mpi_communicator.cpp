@@ -146,12 +146,13 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SymmetricMemory> allocate(Bytes bytes_per_rank, Deadline deadline) override;
-  std::optional<SymmetricPlace> place_of(std::span<const std::byte> own) const override {
-    return live_->place_of(own);
+  std::optional<SymmetricAddress> symmetric_address_of(
+      std::span<const std::byte> own) const override {
+    return live_->symmetric_address_of(own);
   }
-  std::byte* find(const SymmetricPlace& place, int rank) const override {
+  std::byte* find(const SymmetricAddress& address, int rank) const override {
     const auto index = static_cast<std::size_t>(rank);
-    return shares_node_with(index) ? live_->find(place, seats_[index].world_rank) : nullptr;
+    return shares_node_with(index) ? live_->find(address, seats_[index].world_rank) : nullptr;
   }
   std::unique_ptr<Messages> open_messages(std::size_t numbers, Deadline deadline) override {
     meet(comm_.get(), deadline, abort_flag_);

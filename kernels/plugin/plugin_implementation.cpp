@@ -13,13 +13,13 @@ namespace colltune {
 namespace {
 
 /// The numbers of ranks and nodes, as a plug-in is told them.
-struct World {
+struct CallerRanks {
   int ranks;
   int nodes;
   int ranks_per_node;
 };
 
-World world_of(const Communicator& communicator) {
+CallerRanks ranks_of(const Communicator& communicator) {
   std::vector<int> ranks_on;  // by node
   for (const int node : communicator.nodes()) {
     ranks_on.resize(std::max(ranks_on.size(), static_cast<std::size_t>(node) + 1));
@@ -29,18 +29,18 @@ World world_of(const Communicator& communicator) {
 }
 
 /// A problem as a plug-in sees it. The names are string literals, so they are null-terminated.
-colltune_problem to_plugin_problem(const Problem& problem, const World& world) {
+colltune_problem to_plugin_problem(const Problem& problem, const CallerRanks& ranks) {
   return {.struct_size = sizeof(colltune_problem),
           .collective = name_of(problem.collective).data(),
           .data_type = name_of(problem.data_type).data(),
           .reduce_op = name_of(problem.reduce_op).data(),
           .numeric_class = name_of(problem.numeric_class).data(),
           .message_size = problem.message_size.value,
-          .block_elements = block_elements(problem, world.ranks),
+          .block_elements = block_elements(problem, ranks.ranks),
           .element_size = size_of(problem.data_type),
-          .ranks = world.ranks,
-          .nodes = world.nodes,
-          .ranks_per_node = world.ranks_per_node,
+          .ranks = ranks.ranks,
+          .nodes = ranks.nodes,
+          .ranks_per_node = ranks.ranks_per_node,
           .flags = (problem.in_place ? std::uint32_t{colltune_in_place} : 0U) |
                    (problem.registered ? std::uint32_t{colltune_registered} : 0U)};
 }
@@ -152,7 +152,7 @@ class PluginOperation final : public Operation {
       : plugin_(std::move(plugin)),
         caller_(communicator, std::move(variant)),
         rank_(communicator.rank()),
-        world_(world_of(communicator)),
+        ranks_(ranks_of(communicator)),
         limits_(limits),
         prepared_(call),
         buffers_(call.buffers) {}
@@ -163,7 +163,7 @@ class PluginOperation final : public Operation {
   PluginOperation& operator=(const PluginOperation&) = delete;
 
   void prepare(const colltune_variant& variant, Deadline deadline) {
-    const colltune_problem problem = to_plugin_problem(prepared_.problem, world_);
+    const colltune_problem problem = to_plugin_problem(prepared_.problem, ranks_);
     const colltune_call call = to_plugin_call(prepared_, problem, prepared_.capacity);
     colltune_communicator& handle = caller_.handle();
     handle.is_preparing = true;
@@ -190,10 +190,10 @@ class PluginOperation final : public Operation {
 
   void rebind(const Call& call) override {
     if (plugin_->rebind == nullptr) return Operation::rebind(call);
-    check_rebound(prepared_, call, rank_, world_.ranks);
-    if (const std::string why = why_outside(limits_, call.problem, world_.ranks); !why.empty())
+    check_rebound(prepared_, call, rank_, ranks_.ranks);
+    if (const std::string why = why_outside(limits_, call.problem, ranks_.ranks); !why.empty())
       throw Error(StatusCode::invalid_argument, describe(call.problem) + ": " + why);
-    const colltune_problem problem = to_plugin_problem(call.problem, world_);
+    const colltune_problem problem = to_plugin_problem(call.problem, ranks_);
     const colltune_call given = to_plugin_call(call, problem, Bytes{});
     caller_.call("rebind", [&] { return plugin_->rebind(operation_, &given); });
     buffers_ = call.buffers;
@@ -214,7 +214,7 @@ class PluginOperation final : public Operation {
                                                 // else is gone
   Caller caller_;
   int rank_;
-  World world_;
+  CallerRanks ranks_;
   const Limits& limits_;
   Call prepared_;
   CallBuffers buffers_;  ///< of the last call

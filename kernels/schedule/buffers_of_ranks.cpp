@@ -34,30 +34,31 @@ BuffersOfRanks::BuffersOfRanks(Communicator& communicator, const Signals& signal
 
 bool BuffersOfRanks::is_shared(std::span<const std::byte> own) const {
   if (own.empty()) return true;
-  const auto place = communicator_.place_of(own);
-  if (!place) return false;
+  const auto address = communicator_.symmetric_address_of(own);
+  if (!address) return false;
   const auto nodes = communicator_.nodes();
   for (int rank = 0; rank < communicator_.size(); ++rank)
     if (nodes[static_cast<std::size_t>(rank)] == nodes[static_cast<std::size_t>(rank_)] &&
-        communicator_.find(*place, rank) == nullptr)
+        communicator_.find(*address, rank) == nullptr)
       return false;
   return true;
 }
 
-SymmetricPlace BuffersOfRanks::place_of(std::span<const std::byte> own) {
+SymmetricAddress BuffersOfRanks::symmetric_address_of(std::span<const std::byte> own) {
   if (own.empty()) return {};
-  const auto place = communicator_.place_of(own);
-  if (!place || (place->allocation != shared_ && !is_shared(own)))
+  const auto address = communicator_.symmetric_address_of(own);
+  if (!address || (address->allocation != shared_ && !is_shared(own)))
     throw Error(StatusCode::invalid_argument, not_shared);
-  shared_ = place->allocation;
-  return *place;
+  shared_ = address->allocation;
+  return *address;
 }
 
 void BuffersOfRanks::use(const CallBuffers& buffers) {
   if (access_ == Access::cma)
     show<ProcessMemory>({own_memory(buffers.send), own_memory(buffers.receive)});
   else if (access_ == Access::direct)
-    show<SymmetricPlace>({place_of(buffers.send), place_of(buffers.receive)});
+    show<SymmetricAddress>(
+        {symmetric_address_of(buffers.send), symmetric_address_of(buffers.receive)});
   // In place, the smaller buffer is a view into the larger one, through which it is written.
   send_ = const_cast<std::byte*>(buffers.send.data());
   receive_ = buffers.receive.data();
@@ -79,16 +80,16 @@ Name BuffersOfRanks::shown_by(int rank, Space space) const {
 std::byte* BuffersOfRanks::mapped(int rank, Space space) {
   const bool is_send = space == Space::send;
   if (rank == rank_) return is_send ? send_ : receive_;
-  const auto place = shown_by<SymmetricPlace>(rank, space);
+  const auto address = shown_by<SymmetricAddress>(rank, space);
   Known& known = known_[2 * static_cast<std::size_t>(rank) + (is_send ? 0 : 1)];
-  if (known.part == nullptr || known.allocation != place.allocation) {
-    known = {place.allocation, communicator_.find({place.allocation, 0}, rank)};
+  if (known.part == nullptr || known.allocation != address.allocation) {
+    known = {address.allocation, communicator_.find({address.allocation, 0}, rank)};
     if (known.part == nullptr)
       throw Error(StatusCode::failed_precondition,
                   "rank " + std::to_string(rank) +
                       " gave back the symmetric memory of a call before the call's end");
   }
-  return known.part + place.offset;
+  return known.part + address.offset;
 }
 
 ProcessMemory BuffersOfRanks::far(int rank, Space space) const {

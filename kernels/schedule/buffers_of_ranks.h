@@ -15,9 +15,9 @@
 namespace colltune {
 
 /// Where the buffers of all ranks are in the present call, as far as this rank may access them.
-/// Each rank tells the others on a card beside its signal of the lead: a rank that accesses the
-/// buffers has seen a signal of this call before, and their owner ends the call only when nobody
-/// accesses them any more. Not thread-safe.
+/// Each rank tells the others on a card beside its signal of the phase before the waits: a rank
+/// that accesses the buffers has seen a signal of this call before, and their owner ends the call
+/// only when nobody accesses them any more. Not thread-safe.
 class BuffersOfRanks {
  public:
   /// Uses the room beside `word` of `signals`. Collective if the access is direct: all ranks throw
@@ -36,7 +36,8 @@ class BuffersOfRanks {
   [[nodiscard]] ProcessMemory far(int rank, Space space) const;
 
  private:
-  /// A rank's buffers as it names them to the others: by address in its process, or by place.
+  /// A rank's buffers as it names them to the others: by address in its process, or in symmetric
+  /// memory.
   template <class Name>
   struct Card {
     Name send;
@@ -49,7 +50,7 @@ class BuffersOfRanks {
   };
 
   [[nodiscard]] bool is_shared(std::span<const std::byte> own) const;
-  [[nodiscard]] SymmetricPlace place_of(std::span<const std::byte> own);
+  [[nodiscard]] SymmetricAddress symmetric_address_of(std::span<const std::byte> own);
   template <class Name>
   void show(const Card<Name>& card) const;
   template <class Name>

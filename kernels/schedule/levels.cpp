@@ -20,14 +20,14 @@ std::string word_of(const ScheduledAlgorithm& algorithm, const Variant& settings
 
 std::vector<Variant> settings_of(const ScheduledAlgorithm& algorithm, bool across) {
   std::vector<Variant> settings{{algorithm.name, {}}};
-  for (const Knob& knob : algorithm.knobs) {
+  for (const ParameterChoices& parameter : algorithm.parameters) {
     std::vector<Variant> more;
-    const bool is_one = across && knob.name == flow_knob().name;
+    const bool is_one = across && parameter.name == flow_choices().name;
     for (const Variant& variant : settings)
-      for (const ParameterValue& setting : knob.settings) {
-        if (is_one && setting != knob.settings.front()) continue;
+      for (const ParameterValue& setting : parameter.settings) {
+        if (is_one && setting != parameter.settings.front()) continue;
         more.push_back(variant);
-        more.back().parameters.push_back({knob.name, setting});
+        more.back().parameters.push_back({parameter.name, setting});
       }
     settings = std::move(more);
   }
@@ -55,14 +55,14 @@ Variant variant_of(const Level& level) {
   return variant;
 }
 
-Knob knob_of(const std::string& name, const Levels& levels) {
-  Knob knob{name, {}};
-  for (const Level& level : *levels) knob.settings.emplace_back(level.word);
-  return knob;
+ParameterChoices choices_of(const std::string& name, const Levels& levels) {
+  ParameterChoices parameter{name, {}};
+  for (const Level& level : *levels) parameter.settings.emplace_back(level.word);
+  return parameter;
 }
 
-const Level& level_of(const Levels& levels, const Variant& variant, std::string_view knob) {
-  const std::string chosen = word(variant, knob);
+const Level& level_of(const Levels& levels, const Variant& variant, std::string_view parameter) {
+  const std::string chosen = word(variant, parameter);
   const auto found = std::ranges::find(*levels, chosen, &Level::word);
   if (found == levels->end())
     throw Error(StatusCode::internal, "no level of " + variant.implementation + " is " + chosen);
@@ -77,21 +77,22 @@ int LevelWriter::pieces(const Level& level, int ranks) {
 
 void LevelWriter::write(std::vector<int> ranks, Blocks inputs, Blocks outputs, int root) const {
   const auto count = static_cast<int>(ranks.size());
-  const ScheduleWriter::Part part{.ranks = std::move(ranks),
-                                  .shape = {.collective = level_.algorithm.collective,
-                                            .ranks = count,
-                                            .root = root,
-                                            .shares = pieces(level_, count),
-                                            .in_place = inputs == outputs,
-                                            .access = writer_.shape().access,
-                                            .slots = writer_.shape().slots,
-                                            .nodes = {},
-                                            .groups = {}},
-                                  .inputs = std::move(inputs),
-                                  .outputs = std::move(outputs),
-                                  .is_last = is_last_};
-  writer_.write_part(
-      part, [this](ScheduleWriter& inner) { level_.algorithm.write_wave(inner, level_.settings); });
+  const ScheduleWriter::SubCall sub_call{.ranks = std::move(ranks),
+                                         .shape = {.collective = level_.algorithm.collective,
+                                                   .ranks = count,
+                                                   .root = root,
+                                                   .shares = pieces(level_, count),
+                                                   .in_place = inputs == outputs,
+                                                   .access = writer_.shape().access,
+                                                   .slots = writer_.shape().slots,
+                                                   .nodes = {},
+                                                   .groups = {}},
+                                         .inputs = std::move(inputs),
+                                         .outputs = std::move(outputs),
+                                         .is_last = is_last_};
+  writer_.write_sub_call(sub_call, [this](ScheduleWriter& inner) {
+    level_.algorithm.write_wave(inner, level_.settings);
+  });
 }
 
 }  // namespace colltune

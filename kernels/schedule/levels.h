@@ -27,11 +27,11 @@ using Levels = std::shared_ptr<const std::vector<Level>>;
 /// The level alone, as a variant of its algorithm: plain buffers, one wave.
 [[nodiscard]] Variant variant_of(const Level& level);
 
-[[nodiscard]] Knob knob_of(const std::string& name, const Levels& levels);
+[[nodiscard]] ParameterChoices choices_of(const std::string& name, const Levels& levels);
 
-/// The level to which `variant` sets `knob`.
+/// The level to which `variant` sets `parameter`.
 [[nodiscard]] const Level& level_of(const Levels& levels, const Variant& variant,
-                                    std::string_view knob);
+                                    std::string_view parameter);
 
 /// Blocks, by rank of a level and index.
 using Blocks = std::vector<std::vector<Block>>;

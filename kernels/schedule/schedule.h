@@ -56,8 +56,8 @@ struct ScheduledCall {
   Access access = Access::staged;
   /// Slots of scratch memory, which the waves use in turn; at least 2, so that the next wave can be
   /// filled while one is under way. From 4 on, a rank that has filled a slot together with its
-  /// peers need not ask whether the slot's previous wave was read: a peer's lead comes after its
-  /// rest of two waves before.
+  /// peers need not ask whether the slot's previous wave was read: a peer's steps before its waits
+  /// come after its rest of two waves before.
   int slots = 4;
   /// The node of each rank; empty: all on one node.
   std::vector<int> nodes{};
@@ -71,10 +71,11 @@ struct ScheduledCall {
   friend auto operator<=>(const ScheduledCall&, const ScheduledCall&) = default;
 };
 
-/// `lead`: a rank's steps before the first one that waits for a peer's step of the same wave.
-/// `rest`: the steps from there on. The lead of a wave runs before the rest of the wave before it,
-/// so one wave is filled while another is under way.
-enum class WavePhase : std::uint8_t { lead, rest };
+/// `before_waits`: a rank's steps before the first one that waits for a peer's step of the same
+/// wave.
+/// `rest`: the steps from there on. These steps of a wave run before the rest of the wave before
+/// it, so one wave is filled while another is under way.
+enum class WavePhase : std::uint8_t { before_waits, rest };
 
 /// The wave of the awaited step.
 enum class Lag : std::uint8_t {
@@ -86,7 +87,7 @@ enum class Lag : std::uint8_t {
 /// Wait until `rank` has done the step at `position` (from 1; 0: it has reached the wave).
 struct Await {
   int rank = 0;
-  WavePhase phase = WavePhase::lead;
+  WavePhase phase = WavePhase::before_waits;
   int position = 0;
   Lag lag = Lag::same_wave;
   friend auto operator<=>(const Await&, const Await&) = default;

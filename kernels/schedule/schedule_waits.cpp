@@ -45,7 +45,7 @@ class ScheduleWriter::Waits {
     std::map<int, std::size_t> last_of_rank;
   };
   struct Place {
-    WavePhase phase = WavePhase::lead;
+    WavePhase phase = WavePhase::before_waits;
     int position = 0;
   };
 
@@ -185,7 +185,7 @@ class ScheduleWriter::Waits {
     if (written_[i].rank != written_[j].rank) depends_[i].push_back(j);
   }
 
-  /// A rank's steps before the first one that waits for this wave are its lead.
+  /// A rank's steps before the first one that waits for this wave are its phase before the waits.
   void place_steps() {
     std::vector<bool> has_rest(static_cast<std::size_t>(shape_.ranks));
     for (std::size_t i = 0; i < written_.size(); ++i) {
@@ -193,7 +193,7 @@ class ScheduleWriter::Waits {
       look_at_message(i);
       if (!depends_[i].empty() || !starts_[i].empty() || may_wait(written_[i].step))
         has_rest[rank] = true;
-      const WavePhase phase = has_rest[rank] ? WavePhase::rest : WavePhase::lead;
+      const WavePhase phase = has_rest[rank] ? WavePhase::rest : WavePhase::before_waits;
       auto& steps = schedule_.ranks[rank].phases[static_cast<std::size_t>(phase)];
       steps.push_back(written_[i].step);
       places_[i] = {phase, static_cast<int>(steps.size())};
@@ -260,7 +260,7 @@ class ScheduleWriter::Waits {
       }
       for (const int other : starts_[i])
         if (!std::exchange(has_started[other], true))
-          awaits.push_back({other, WavePhase::lead, 0, Lag::start_of_call});
+          awaits.push_back({other, WavePhase::before_waits, 0, Lag::start_of_call});
       add_reuse(i, awaited_in_all, lagging, awaits);
       const auto& place = places_[i];
       schedule_.ranks[static_cast<std::size_t>(rank)]
@@ -286,16 +286,16 @@ class ScheduleWriter::Waits {
   [[nodiscard]] bool is_known(const Await& one, WavePhase phase,
                               const Awaited& awaited_in_all) const {
     // Waves from the awaited one to the last one whose waits all come before this step.
-    const int waves = shape_.slots - (phase == WavePhase::lead ? 2 : 1);
+    const int waves = shape_.slots - (phase == WavePhase::before_waits ? 2 : 1);
     const auto position = [&](WavePhase of) {
       const auto found = awaited_in_all.find({one.rank, of});
       return found == awaited_in_all.end() ? 0 : found->second;
     };
-    const int lead = position(WavePhase::lead);
+    const int early = position(WavePhase::before_waits);
     const int rest = position(WavePhase::rest);
-    if (one.phase == WavePhase::lead)
-      return rest > 0 || (lead > 0 && waves >= 1) || lead >= one.position;
-    return (rest > 0 && waves >= 1) || rest >= one.position || (lead > 0 && waves >= 2);
+    if (one.phase == WavePhase::before_waits)
+      return rest > 0 || (early > 0 && waves >= 1) || early >= one.position;
+    return (rest > 0 && waves >= 1) || rest >= one.position || (early > 0 && waves >= 2);
   }
 
   /// The first step that writes a scratch block waits for all steps that touched it when its slot

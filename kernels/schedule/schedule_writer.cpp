@@ -33,35 +33,37 @@ ScheduleWriter::ScheduleWriter(const ScheduledCall& shape)
                                           std::to_string(shape.nodes.size()));
 }
 
-void ScheduleWriter::write_part(const Part& part,
-                                const std::function<void(ScheduleWriter&)>& algorithm) {
-  if (part_ != nullptr || part.ranks.size() != static_cast<std::size_t>(part.shape.ranks))
-    throw Error(StatusCode::internal, "a part of a schedule must have its ranks, and no parts");
-  part_ = &part;
+void ScheduleWriter::write_sub_call(const SubCall& sub_call,
+                                    const std::function<void(ScheduleWriter&)>& algorithm) {
+  if (sub_call_ != nullptr ||
+      sub_call.ranks.size() != static_cast<std::size_t>(sub_call.shape.ranks))
+    throw Error(StatusCode::internal,
+                "a sub-call of a schedule must have its ranks, and no sub-calls");
+  sub_call_ = &sub_call;
   try {
     algorithm(*this);
   } catch (...) {
-    part_ = nullptr;
+    sub_call_ = nullptr;
     throw;
   }
-  part_ = nullptr;
+  sub_call_ = nullptr;
 }
 
 int ScheduleWriter::rank_of(int rank) const {
   if (rank < 0 || rank >= ranks())
     throw Error(StatusCode::internal, "a schedule for " + std::to_string(ranks()) +
                                           " rank(s) names rank " + std::to_string(rank));
-  return part_ != nullptr ? part_->ranks[static_cast<std::size_t>(rank)] : rank;
+  return sub_call_ != nullptr ? sub_call_->ranks[static_cast<std::size_t>(rank)] : rank;
 }
 
 Block ScheduleWriter::input(int rank, int index) const {
   const int known = rank_of(rank);
-  return part_ != nullptr ? block_in(part_->inputs, rank, index) : input_of(known, index);
+  return sub_call_ != nullptr ? block_in(sub_call_->inputs, rank, index) : input_of(known, index);
 }
 
 Block ScheduleWriter::output(int rank, int index) const {
   const int known = rank_of(rank);
-  return part_ != nullptr ? block_in(part_->outputs, rank, index) : output_of(known, index);
+  return sub_call_ != nullptr ? block_in(sub_call_->outputs, rank, index) : output_of(known, index);
 }
 
 Block ScheduleWriter::temporary(int rank) { return temporary_of(rank_of(rank)); }
@@ -113,7 +115,7 @@ Block ScheduleWriter::temporary_of(int rank) {
   return {rank, Space::scratch, scratch_blocks_[static_cast<std::size_t>(rank)]++};
 }
 
-Block ScheduleWriter::share(const Block& block) {
+Block ScheduleWriter::publish(const Block& block) {
   if (block.space == Space::scratch || shape_.access != Access::staged || shape_.ranks == 1)
     return block;
   const Block copy = keep(block);
@@ -213,7 +215,7 @@ void ScheduleWriter::move(const Block& to, const Block& from, bool pushes) {
   if (to.rank == from.rank || !share_node(to, from)) {
     copy(to, from);
   } else if (!pushes) {
-    copy(to, share(from));
+    copy(to, publish(from));
   } else if (reaches(from.rank, to)) {
     push(to, from);
   } else {
@@ -234,7 +236,7 @@ void ScheduleWriter::combine_as(int rank, const Block& to, std::vector<Block> fr
   if (from.empty()) throw Error(StatusCode::internal, "a schedule combines nothing");
   if (!is_mapped(rank, to)) refuse(rank, "combine into", to);
   for (Block& block : from) block = local(rank, block);
-  const bool is_all = is_last && (part_ == nullptr || part_->is_last);
+  const bool is_all = is_last && (sub_call_ == nullptr || sub_call_->is_last);
   add(rank, {.kind = is_all ? StepKind::combine_last : StepKind::combine,
              .to = to,
              .from = std::move(from)});
@@ -258,12 +260,12 @@ void combine_each(ScheduleWriter& writer, const std::vector<Block>& results) {
   // First what the other ranks need: they start with it.
   for (int rank = 0; rank < ranks; ++rank)
     for (int distance = 1; distance < ranks; ++distance)
-      (void)writer.share(writer.input(rank, (rank + distance) % ranks));
+      (void)writer.publish(writer.input(rank, (rank + distance) % ranks));
   for (int block = 0; block < ranks; ++block) {
     std::vector<Block> sources;
     for (int rank = 0; rank < ranks; ++rank) {
       const Block input = writer.input(rank, block);
-      sources.push_back(rank == block ? input : writer.share(input));
+      sources.push_back(rank == block ? input : writer.publish(input));
     }
     writer.combine_by(block, results[static_cast<std::size_t>(block)], std::move(sources), true);
   }

@@ -17,31 +17,33 @@ namespace colltune {
 /// from the blocks that the steps read and write, so an algorithm states no signals and cannot
 /// forget any. Since all ranks keep to the same order, nothing can deadlock.
 ///
-/// A block that another rank reads must be one that `share` returned. Ranks of different nodes read
-/// each other's blocks through messages. Throws Error(internal) if an algorithm breaks these rules.
+/// A block that another rank reads must be one that `publish` returned. Ranks of different nodes
+/// read each other's blocks through messages. Throws Error(internal) if an algorithm breaks these
+/// rules.
 class ScheduleWriter {
  public:
   /// A subset of the ranks, for an algorithm that is written among them only: it sees them as ranks
   /// 0, 1, ... of a separate call.
-  struct Part {
+  struct SubCall {
     std::vector<int> ranks;  ///< of the schedule
-    ScheduledCall shape;             ///< of the part's call; nodes, access and slots are the
-                                     ///< schedule's
-    /// Its buffers: blocks by rank of the part and index.
+    ScheduledCall shape;     ///< of the sub-call's; nodes, access and slots are the
+                             ///< schedule's
+    /// Its buffers: blocks by rank of the sub-call and index.
     std::vector<std::vector<Block>> inputs;
     std::vector<std::vector<Block>> outputs;
-    /// Whether a result of the part combines all ranks' inputs.
+    /// Whether a result of the sub-call combines all ranks' inputs.
     bool is_last = false;
   };
 
   explicit ScheduleWriter(const ScheduledCall& shape);
 
   [[nodiscard]] const ScheduledCall& shape() const {
-    return part_ != nullptr ? part_->shape : shape_;
+    return sub_call_ != nullptr ? sub_call_->shape : shape_;
   }
   [[nodiscard]] int ranks() const { return shape().ranks; }
-  /// Lets `algorithm` write for `part`. Parts do not nest.
-  void write_part(const Part& part, const std::function<void(ScheduleWriter&)>& algorithm);
+  /// Lets `algorithm` write for `sub_call`. Sub-calls do not nest.
+  void write_sub_call(const SubCall& sub_call,
+                      const std::function<void(ScheduleWriter&)>& algorithm);
 
   /// Block `index` of a rank's send or receive buffer. In a buffer with a block per rank it is the
   /// block of rank `index`; in a buffer of one block, that block; in a message without blocks,
@@ -59,9 +61,9 @@ class ScheduleWriter {
   [[nodiscard]] bool can_fetch(int rank, const Block& block) const;
 
   /// A block with the data of `block` that all ranks can read: `block` itself if they can read it,
-  /// else a copy in scratch memory that its rank makes at this point. A block that is shared twice
-  /// without a change is copied once.
-  [[nodiscard]] Block share(const Block& block);
+  /// else a copy in scratch memory that its rank makes at this point. A block that is published
+  /// twice without a change is copied once.
+  [[nodiscard]] Block publish(const Block& block);
   /// Always a copy in scratch memory, for data that its rank is about to overwrite.
   [[nodiscard]] Block keep(const Block& block);
 
@@ -89,13 +91,13 @@ class ScheduleWriter {
   /// What is known of a block; steps as indices into `written_`.
   struct Touches {
     std::size_t writer = none;
-    int scratch_copy = -1;    ///< block of the rank's scratch memory that holds the same bytes
-    int share = 0;            ///< which share's size it has
+    int scratch_copy = -1;  ///< block of the rank's scratch memory that holds the same bytes
+    int share = 0;          ///< which share's size it has
   };
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   class Waits;
 
-  /// Converts a rank of the part to a rank of the schedule.
+  /// Converts a rank of the sub-call to a rank of the schedule.
   [[nodiscard]] int rank_of(int rank) const;
   // The functions below use ranks of the schedule.
   [[nodiscard]] Block input_of(int rank, int index) const;
@@ -119,12 +121,12 @@ class ScheduleWriter {
   void note_write(const Block& block, std::size_t step);
 
   ScheduledCall shape_;
-  const Part* part_ = nullptr;
+  const SubCall* sub_call_ = nullptr;
   std::vector<Written> written_;
   std::map<Block, Touches> touches_;
   std::map<Block, std::size_t> last_;  ///< step that read or wrote the memory of a block
-  std::map<Block, Block> shared_;    ///< from each copy that `share` made to its original
-  std::vector<int> scratch_blocks_;  ///< by rank
+  std::map<Block, Block> shared_;      ///< from each copy that `share` made to its original
+  std::vector<int> scratch_blocks_;    ///< by rank
   int messages_ = 0;
 };
 

@@ -35,7 +35,7 @@ constexpr std::int64_t smallest_chunk_with_fewest = 256 << 10;
 /// How a variant writes: through the caches or past them.
 struct Stores {
   std::string_view word;
-  StoreWay way;
+  StoreMode mode;
   bool adapts = false;
 };
 // In the order in which a sweep tries them: among equal costs, the first one serves if nothing was
@@ -90,14 +90,14 @@ Parties parties_of(const Topology& topology) {
 }
 
 ScheduledCall shape_of_call(const ScheduledAlgorithm& algorithm, const Problem& problem,
-                    const Variant& variant, const Parties& parties) {
+                            const Variant& variant, const Parties& parties) {
   ScheduledCall shape{.collective = algorithm.collective,
-              .ranks = parties.ranks,
-              .root = parties.root,
-              .in_place = problem.in_place,
-              .access = access_of(variant),
-              .slots = static_cast<int>(number(variant, "slots")),
-              .nodes = parties.nodes};
+                      .ranks = parties.ranks,
+                      .root = parties.root,
+                      .in_place = problem.in_place,
+                      .access = access_of(variant),
+                      .slots = static_cast<int>(number(variant, "slots")),
+                      .nodes = parties.nodes};
   if (algorithm.groups_by) shape.groups = parties.places.on(algorithm.groups_by(variant));
   if (algorithm.shares) shape.shares = algorithm.shares(shape, variant);
   return shape;
@@ -115,7 +115,7 @@ ScheduleOptions options_of(const Variant& variant) {
   if (stores == all_stores.end())
     throw Error(StatusCode::invalid_argument, to_string(variant) + ": its stores are unknown");
   return {.chunk = static_cast<std::size_t>(number(variant, "chunk")),
-          .stores = stores->way,
+          .stores = stores->mode,
           .adapts = stores->adapts};
 }
 
@@ -127,21 +127,22 @@ const T* find_setting(const Variant& variant, std::string_view name) {
   return nullptr;
 }
 
-/// Empty if `variant` sets `knob` to a legal value: one of its words, or a number of at least 2.
-std::string why_not(const Variant& variant, const Knob& knob) {
+/// Empty if `variant` sets `parameter` to a legal value: one of its words, or a number of at
+/// least 2.
+std::string why_not(const Variant& variant, const ParameterChoices& parameter) {
   std::string allowed;
-  for (const ParameterValue& setting : knob.settings) {
+  for (const ParameterValue& setting : parameter.settings) {
     if (!std::holds_alternative<std::string>(setting)) {
-      const auto* const value = find_setting<std::int64_t>(variant, knob.name);
+      const auto* const value = find_setting<std::int64_t>(variant, parameter.name);
       if (value != nullptr && *value >= 2 && *value <= largest_chunk) return {};
-      return knob.name + " must be a number from 2 on";
+      return parameter.name + " must be a number from 2 on";
     }
-    const auto* const value = find_setting<std::string>(variant, knob.name);
+    const auto* const value = find_setting<std::string>(variant, parameter.name);
     if (value != nullptr && *value == std::get<std::string>(setting)) return {};
     if (!allowed.empty()) allowed += " or ";
     allowed += to_string(setting);
   }
-  return knob.name + " must be " + allowed;
+  return parameter.name + " must be " + allowed;
 }
 
 /// The largest count over all ranks' steps, in blocks.
@@ -207,8 +208,8 @@ bool is_tried(const Stores& stores, const Schedule& schedule, const ScheduledCal
                              writes_for_others(schedule, shape.access);
   if (stores.adapts) return is_for_others;
   // Cores may be moved while a program runs: a fixed mode cannot stay the right one (README.md).
-  if (stores.way.staging == CopyMode::non_temporal) return false;
-  if (stores.way.results == CopyMode::non_temporal) {
+  if (stores.mode.staging == CopyMode::non_temporal) return false;
+  if (stores.mode.results == CopyMode::non_temporal) {
     // The kernel's copies ignore the store mode.
     const bool writes = shape.access != Access::cma || shape_of(problem.collective).reduces;
     // For none of eight collectives of 1 MiB was this the fastest mode with staging, with near or
@@ -283,7 +284,7 @@ class ScheduledImplementation final : public Implementation {
   [[nodiscard]] std::string why_unknown(const Variant& variant) const;
   [[nodiscard]] std::vector<std::int64_t> chunks(const Problem& problem, int ranks,
                                                  Access access) const;
-  [[nodiscard]] std::vector<Variant> knob_settings() const;
+  [[nodiscard]] std::vector<Variant> parameter_settings() const;
 
   ScheduledAlgorithm algorithm_;
 };
@@ -304,16 +305,17 @@ std::vector<std::int64_t> ScheduledImplementation::chunks(const Problem& problem
   return all;
 }
 
-std::vector<Variant> ScheduledImplementation::knob_settings() const {
+std::vector<Variant> ScheduledImplementation::parameter_settings() const {
   std::vector<Variant> all{{name(), common_parameters()}};
-  for (const Knob& knob : algorithm_.knobs) {
+  for (const ParameterChoices& parameter : algorithm_.parameters) {
     std::vector<Variant> more;
     for (const Variant& variant : all)
-      for (const ParameterValue& setting : knob.settings) {
+      for (const ParameterValue& setting : parameter.settings) {
         more.push_back(variant);
         auto& parameters = more.back().parameters;
-        const auto place = std::ranges::lower_bound(parameters, knob.name, {}, &Parameter::name);
-        parameters.insert(place, {knob.name, setting});
+        const auto place =
+            std::ranges::lower_bound(parameters, parameter.name, {}, &Parameter::name);
+        parameters.insert(place, {parameter.name, setting});
       }
     all = std::move(more);
   }
@@ -329,7 +331,7 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   else if (capability.has(cma_feature))
     accesses.push_back(Access::cma);
   // Algorithms by levels have hundreds of settings, few of them for these ranks.
-  std::vector<Variant> settings = knob_settings();
+  std::vector<Variant> settings = parameter_settings();
   const Variant first = settings.front();
   std::erase_if(settings, [&](const Variant& variant) {
     return !why_not_on(topology, capability, variant).empty() ||
@@ -401,16 +403,16 @@ std::string ScheduledImplementation::why_unknown(const Variant& variant) const {
   if (slots == nullptr || *slots < fewest_slots || *slots > most_slots)
     return "slots must be a number from " + std::to_string(fewest_slots) + " to " +
            std::to_string(most_slots);
-  Knob stores{"stores", {}};
+  ParameterChoices stores{"stores", {}};
   for (const Stores& some : all_stores) stores.settings.emplace_back(std::string(some.word));
   if (std::string why = why_not(variant, stores); !why.empty()) return why;
-  for (const Knob& knob : algorithm_.knobs)
-    if (std::string why = why_not(variant, knob); !why.empty()) return why;
+  for (const ParameterChoices& parameter : algorithm_.parameters)
+    if (std::string why = why_not(variant, parameter); !why.empty()) return why;
   const std::vector<Parameter> common = common_parameters();
-  if (variant.parameters.size() != common.size() + algorithm_.knobs.size()) {
+  if (variant.parameters.size() != common.size() + algorithm_.parameters.size()) {
     std::string all;
     for (const Parameter& parameter : common) all += (all.empty() ? "" : ", ") + parameter.name;
-    for (const Knob& knob : algorithm_.knobs) all += ", " + knob.name;
+    for (const ParameterChoices& parameter : algorithm_.parameters) all += ", " + parameter.name;
     return "its parameters are " + all;
   }
   return {};
@@ -446,7 +448,7 @@ CallTraits ScheduledImplementation::traits(const Problem& problem, const Topolog
   if (!options.adapts) return traits;
   const ScheduledCall shape = shape_of_call(algorithm_, problem, variant, parties_of(topology));
   const Waves waves(problem, shape, options.chunk);
-  traits.settling_calls = static_cast<int>(
+  traits.learning_calls = static_cast<int>(
       StoreChoice::rhythm_of(waves.count(), shape.slots, problem.message_size).probe());
   return traits;
 }
@@ -480,7 +482,7 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
 
 }  // namespace
 
-Knob flow_knob() { return {"flow", {"pull", "push"}}; }
+ParameterChoices flow_choices() { return {"flow", {"pull", "push"}}; }
 
 bool pushes(const Variant& variant) { return word(variant, "flow") == "push"; }
 

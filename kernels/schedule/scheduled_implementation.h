@@ -14,13 +14,13 @@
 namespace colltune {
 
 /// A parameter of one algorithm, with the settings that a sweep tries.
-struct Knob {
+struct ParameterChoices {
   std::string name;
   std::vector<ParameterValue> settings;
 };
 
 /// "pull" or "push": which rank copies if both could.
-[[nodiscard]] Knob flow_knob();
+[[nodiscard]] ParameterChoices flow_choices();
 [[nodiscard]] bool pushes(const Variant& variant);
 
 /// An algorithm that is written as a schedule, as a file in kernels/cpu describes it. The
@@ -38,9 +38,9 @@ struct ScheduledAlgorithm {
   int min_ranks = 1;
   /// Whether waves overlap even if nothing is staged, so that a chunk size is useful there too.
   bool is_pipeline = false;
-  std::vector<Knob> knobs{};
+  std::vector<ParameterChoices> parameters{};
   /// Why it cannot run with these settings on this topology, for a person; empty if it can. Null:
-  /// no further conditions. Reads only the variant's `knobs`, as `is_tried` does.
+  /// no further conditions. Reads only the variant's `parameters`, as `is_tried` does.
   std::function<std::string(const Topology& topology, const Capability& capability,
                             const Variant& variant)>
       why_not{};

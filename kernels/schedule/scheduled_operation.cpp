@@ -74,8 +74,8 @@ class ScheduledOperation final : public Operation {
         yields_at_once_(communicator.is_oversubscribed()),
         stores_(options.stores),
         tells_its_end_(call.capacity != Bytes{} && shape_of(shape.collective).has_root),
-        buffers_(communicator, signals_, word_of(WavePhase::lead), shape.access, call.buffers,
-                 deadline) {
+        buffers_(communicator, signals_, word_of(WavePhase::before_waits), shape.access,
+                 call.buffers, deadline) {
     for (int rank = 0; rank < shape_.ranks; ++rank) {
       scratch_.push_back(memory_->part(rank).data());
       if (rank != rank_ && shape_.share_node(rank, rank_)) near_.push_back(rank);
@@ -142,14 +142,14 @@ class ScheduledOperation final : public Operation {
     if (waves_.count() == 0) return;
     if (adaptive_) adaptive_->resume();
     if (is_new_plan_) {
-      for (const int rank : near_) wait_until(rank, WavePhase::lead, base_[0], deadline);
+      for (const int rank : near_) wait_until(rank, WavePhase::before_waits, base_[0], deadline);
       begin_plan(deadline);
     }
-    run_phase(WavePhase::lead, first_, begun_, deadline);
+    run_phase(WavePhase::before_waits, first_, begun_, deadline);
     for (std::uint64_t wave = first_; wave < next_; ++wave) {
       if (wave + 1 < next_) {
         begin_wave(wave + 1, deadline);
-        run_phase(WavePhase::lead, wave + 1, 0, deadline);
+        run_phase(WavePhase::before_waits, wave + 1, 0, deadline);
       }
       run_phase(WavePhase::rest, wave, 0, deadline);
     }
@@ -161,7 +161,7 @@ class ScheduledOperation final : public Operation {
     }
     order_stores();
     // Where roots change, whoever makes the next call with another one need not wait for it here.
-    if (tells_its_end_) signals_.set(word_of(WavePhase::lead), next_base_[0]);
+    if (tells_its_end_) signals_.set(word_of(WavePhase::before_waits), next_base_[0]);
     if (adaptive_) adaptive_->end();
   }
 
@@ -195,9 +195,9 @@ class ScheduledOperation final : public Operation {
     if (is_new_plan_) {
       // Slots that the calls before used by another schedule are free when their ranks have ended
       // them all.
-      signals_.set(word_of(WavePhase::lead), base_[0]);
+      signals_.set(word_of(WavePhase::before_waits), base_[0]);
       const auto has_ended = [&](int rank) {
-        return signals_.get(rank, word_of(WavePhase::lead)) >= base_[0];
+        return signals_.get(rank, word_of(WavePhase::before_waits)) >= base_[0];
       };
       if (!std::ranges::all_of(near_, has_ended)) return;
       begin_plan(Deadline::max());
@@ -210,7 +210,7 @@ class ScheduledOperation final : public Operation {
       for (const Await& await : step.awaits)
         if (!has_come(await, first_)) return;
       run(step, running, Deadline::max());
-      if (step.is_awaited) announce(WavePhase::lead, first_, begun_);
+      if (step.is_awaited) announce(WavePhase::before_waits, first_, begun_);
     }
   }
 
@@ -223,7 +223,7 @@ class ScheduledOperation final : public Operation {
 
   void begin_call(Deadline deadline) {
     if (own().is_start_awaited)
-      signals_.set(word_of(WavePhase::lead), epoch(WavePhase::lead, first_, 0));
+      signals_.set(word_of(WavePhase::before_waits), epoch(WavePhase::before_waits, first_, 0));
     begin_wave(first_, deadline);
   }
 
@@ -429,7 +429,7 @@ class ScheduledOperation final : public Operation {
   Signals signals_;
   const AbortFlag& abort_flag_;
   bool yields_at_once_;
-  StoreWay stores_;
+  StoreMode stores_;
   bool tells_its_end_;
   std::optional<AdaptiveStores> adaptive_{};  ///< sets `stores_` for each call
   BuffersOfRanks buffers_;
@@ -453,7 +453,7 @@ class ScheduledOperation final : public Operation {
   std::array<std::uint64_t, 2> next_base_{};
   bool is_new_plan_ =
       false;               ///< the plan was changed, and not all ranks have ended the calls before
-  std::size_t begun_ = 0;  ///< steps of the lead that `start` has done
+  std::size_t begun_ = 0;  ///< steps before the waits that `start` has done
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct ScheduleOptions {
   /// Bytes of a wave: of the message, or of each block if it has one per rank. 0: everything in one
   /// wave.
   std::size_t chunk = 0;
-  StoreWay stores{};
+  StoreMode stores{};
   bool adapts = false;  ///< uses the store mode that StoreChoice finds instead
 };
 

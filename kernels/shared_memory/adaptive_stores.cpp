@@ -29,7 +29,7 @@ AdaptiveStores::AdaptiveStores(const SizeBuckets& buckets,
          SharedTimes(signals, communicator, first_word + bucket * SharedTimes::words)});
 }
 
-StoreWay AdaptiveStores::begin(Bytes size) noexcept {
+StoreMode AdaptiveStores::begin(Bytes size) noexcept {
   is_timed_ = false;
   current_ = nullptr;
   if (buckets_.is_too_short(size)) return {};
@@ -43,7 +43,7 @@ StoreWay AdaptiveStores::begin(Bytes size) noexcept {
     spent_ = {};
     resume();
   }
-  return current_->choice.way();
+  return current_->choice.mode();
 }
 
 void AdaptiveStores::end() noexcept {

@@ -51,7 +51,7 @@ class AdaptiveStores {
                  Clock::time_point (*now)() = &Clock::now);
 
   /// The store mode of the call of `size` that begins here, with own work.
-  [[nodiscard]] StoreWay begin(Bytes size) noexcept;
+  [[nodiscard]] StoreMode begin(Bytes size) noexcept;
   /// This rank does nothing for the call, or goes on with it.
   void pause() noexcept {
     if (is_timed_) spent_ += now_() - resumed_;

@@ -27,9 +27,9 @@ SharedTimes::SharedTimes(const Signals& signals, const Communicator& communicato
 void SharedTimes::publish(const StoreChoice::Times& own) noexcept {
   ++probe_;
   is_taken_ = false;
-  for (std::size_t way = 0; way < own.size(); ++way) {
-    const auto time = std::min(longest, static_cast<std::uint64_t>(own[way].count()));
-    signals_.set(first_ + static_cast<int>(way), probe_ << time_bits | time);
+  for (std::size_t mode = 0; mode < own.size(); ++mode) {
+    const auto time = std::min(longest, static_cast<std::uint64_t>(own[mode].count()));
+    signals_.set(first_ + static_cast<int>(mode), probe_ << time_bits | time);
   }
 }
 
@@ -37,12 +37,12 @@ std::optional<StoreChoice::Times> SharedTimes::take() noexcept {
   if (is_taken_) return {};
   StoreChoice::Times slowest{};
   for (const int rank : near_)
-    for (std::size_t way = 0; way < slowest.size(); ++way) {
-      const std::uint64_t said = signals_.get(rank, first_ + static_cast<int>(way));
+    for (std::size_t mode = 0; mode < slowest.size(); ++mode) {
+      const std::uint64_t said = signals_.get(rank, first_ + static_cast<int>(mode));
       if (said == 0) continue;
       if (said >> time_bits < probe_) return {};
       const auto time = static_cast<std::chrono::nanoseconds::rep>(said & longest);
-      slowest[way] = std::max(slowest[way], std::chrono::nanoseconds(time));
+      slowest[mode] = std::max(slowest[mode], std::chrono::nanoseconds(time));
     }
   is_taken_ = true;
   return slowest;

@@ -15,7 +15,7 @@ namespace colltune {
 /// signal word for each store mode, with the number of the probe above the time.
 class SharedTimes {
  public:
-  static constexpr int words = static_cast<int>(StoreChoice::ways.size());
+  static constexpr int words = static_cast<int>(StoreChoice::modes.size());
 
   /// Uses the words from `first` on of `signals`, which outlives this object. Ranks without such an
   /// object are not waited for.

@@ -14,11 +14,11 @@ constexpr std::uint64_t probes_apart = 50;
 constexpr std::uint64_t probes_apart_if_long = 25;
 constexpr Bytes long_message{std::uint64_t{1} << 20};
 
-/// How many of `ways`, from the first, are worth trying for a message.
+/// How many of `modes`, from the first, are worth trying for a message.
 std::size_t tried_for(Bytes size) {
   if (size < smallest_streamed_result) return 2;
   if (size < smallest_streamed_beside_staging) return 3;
-  return StoreChoice::ways.size();
+  return StoreChoice::modes.size();
 }
 
 }  // namespace

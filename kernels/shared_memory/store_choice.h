@@ -23,7 +23,7 @@ inline constexpr Bytes smallest_streamed_result{std::uint64_t{512} << 10};
 inline constexpr Bytes smallest_streamed_beside_staging{std::uint64_t{4} << 20};
 
 /// How a call writes.
-struct StoreWay {
+struct StoreMode {
   CopyMode results = CopyMode::cached;  ///< into the rank's own receive buffer
   /// data that peers read: into symmetric memory, and into their receive buffers
   CopyMode staging = CopyMode::cached;
@@ -36,13 +36,14 @@ struct StoreWay {
 /// some calls, since the store mode of one rank does not affect the correctness of another.
 class StoreChoice {
  public:
-  static constexpr std::array ways{StoreWay{}, StoreWay{.staging = CopyMode::non_temporal},
-                                   StoreWay{CopyMode::non_temporal, CopyMode::non_temporal},
-                                   StoreWay{.results = CopyMode::non_temporal}};
-  using Times = std::array<std::chrono::nanoseconds, ways.size()>;  ///< of the modes that are tried
+  static constexpr std::array modes{StoreMode{}, StoreMode{.staging = CopyMode::non_temporal},
+                                    StoreMode{CopyMode::non_temporal, CopyMode::non_temporal},
+                                    StoreMode{.results = CopyMode::non_temporal}};
+  using Times =
+      std::array<std::chrono::nanoseconds, modes.size()>;  ///< of the modes that are tried
 
   struct Rhythm {
-    std::size_t tried = 2;  ///< how many of `ways`, from the first
+    std::size_t tried = 2;  ///< how many of `modes`, from the first
     /// Calls in one mode before it is timed: until the slots that calls use in turn were last
     /// written in that mode, since writing to a slot that was written otherwise, or never, takes
     /// another time.
@@ -59,7 +60,7 @@ class StoreChoice {
   explicit StoreChoice(const Rhythm& rhythm) : rhythm_(rhythm) {}
 
   /// The store mode of the next call.
-  [[nodiscard]] const StoreWay& way() const noexcept { return ways[index()]; }
+  [[nodiscard]] const StoreMode& mode() const noexcept { return modes[index()]; }
   /// Whether `completed` needs the duration of the next call.
   [[nodiscard]] bool is_timed() const noexcept {
     return call_ < rhythm_.probe() && call_ % rhythm_.of_each() >= rhythm_.lead_in;

@@ -5,7 +5,7 @@
 // beside the C library's memcpy and a STREAM-like add (plain doubles, compiled for the widest
 // instruction set) of as many bytes: the limits of this machine. A rate counts all bytes that are
 // moved, the sources' and the result's, so that a reduction of any number of sources can be set
-// against the add. Contenders of one size take turns in random order. Times are processor time of
+// against the add. Bodies of one size take turns in random order. Times are processor time of
 // this thread: what other processes take of the core is not the arithmetic's.
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ struct Options {
 };
 
 /// What is timed: `run` moves `bytes`.
-struct Contender {
+struct TimedBody {
   std::string name;
   std::string isa;
   int sources = 1;
@@ -86,13 +86,13 @@ double thread_seconds() {
 }
 
 /// GB/s of one sample: at least 100 us, since reading the clock takes one.
-double measure_rate(const Contender& contender) {
+double measure_rate(const TimedBody& body) {
   constexpr double least = 100e-6;
   for (int repeats = 1;; repeats *= 4) {
     const double begin = thread_seconds();
-    for (int i = 0; i < repeats; ++i) contender.run();
+    for (int i = 0; i < repeats; ++i) body.run();
     const double seconds = thread_seconds() - begin;
-    if (seconds >= least) return repeats * contender.bytes / seconds * 1e-9;
+    if (seconds >= least) return repeats * body.bytes / seconds * 1e-9;
   }
 }
 
@@ -106,7 +106,7 @@ bool is_wanted(const std::vector<Value>& wanted, const Value& value) {
   return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
 }
 
-std::vector<Contender> make_limits(const Buffers& buffers, std::size_t size) {
+std::vector<TimedBody> make_limits(const Buffers& buffers, std::size_t size) {
   const auto bytes = static_cast<double>(size);
   return {
       {.name = "memcpy",
@@ -124,40 +124,40 @@ std::vector<Contender> make_limits(const Buffers& buffers, std::size_t size) {
        }}};
 }
 
-void add_isa(std::vector<Contender>& contenders, const Isa& isa, const Options& options,
+void add_isa(std::vector<TimedBody>& bodies, const Isa& isa, const Options& options,
              const Buffers& buffers, std::size_t size) {
   for (const std::string& mode_name : options.modes) {
     const bool streams = mode_name == "non_temporal";
     const CopyMode mode = streams ? CopyMode::non_temporal : CopyMode::cached;
     const std::string suffix = streams ? " non-temporal" : "";
-    contenders.push_back({.name = "copy" + suffix,
-                          .isa = isa.name,
-                          .bytes = 2 * static_cast<double>(size),
-                          .run = [&isa, &buffers, size, mode] {
-                            isa.copy(buffers.destination(), buffers.source(0), size, mode);
-                            fence_non_temporal_stores();
-                          }});
+    bodies.push_back({.name = "copy" + suffix,
+                      .isa = isa.name,
+                      .bytes = 2 * static_cast<double>(size),
+                      .run = [&isa, &buffers, size, mode] {
+                        isa.copy(buffers.destination(), buffers.source(0), size, mode);
+                        fence_non_temporal_stores();
+                      }});
     for (const auto& type : enum_names(DataType{}))
       for (const auto& op : enum_names(ReduceOp{}))
         for (const int sources : options.sources) {
           if (op.value == ReduceOp::none || !is_wanted(options.types, std::string(type.name)) ||
               !is_wanted(options.ops, std::string(op.name)))
             continue;
-          contenders.push_back({.name = fmt::format("{} {}{}", type.name, op.name, suffix),
-                                .isa = isa.name,
-                                .sources = sources,
-                                .bytes = (sources + 1.0) * static_cast<double>(size),
-                                .run = [&isa, &buffers, size, mode, sources,
-                                        reduction = Reduction{type.value, op.value, sources}] {
-                                  std::array<const std::byte*, most_sources> from;
-                                  for (std::size_t i = 0; i < from.size(); ++i)
-                                    from[i] = buffers.source(i);
-                                  reduce_in_rank_order(
-                                      isa, {from.data(), static_cast<std::size_t>(sources)},
-                                      {buffers.destination(), mode}, {},
-                                      size / size_of(reduction.type), reduction);
-                                  fence_non_temporal_stores();
-                                }});
+          bodies.push_back({.name = fmt::format("{} {}{}", type.name, op.name, suffix),
+                            .isa = isa.name,
+                            .sources = sources,
+                            .bytes = (sources + 1.0) * static_cast<double>(size),
+                            .run = [&isa, &buffers, size, mode, sources,
+                                    reduction = Reduction{type.value, op.value, sources}] {
+                              std::array<const std::byte*, most_sources> from;
+                              for (std::size_t i = 0; i < from.size(); ++i)
+                                from[i] = buffers.source(i);
+                              reduce_in_rank_order(isa,
+                                                   {from.data(), static_cast<std::size_t>(sources)},
+                                                   {buffers.destination(), mode}, {},
+                                                   size / size_of(reduction.type), reduction);
+                              fence_non_temporal_stores();
+                            }});
         }
   }
 }
@@ -175,25 +175,25 @@ void print_machine(const char* when) {
 
 void compare_size(std::size_t size, const Options& options, std::mt19937& random) {
   const Buffers buffers(size);
-  std::vector<Contender> contenders = make_limits(buffers, size);
+  std::vector<TimedBody> bodies = make_limits(buffers, size);
   for_each_supported_isa([&](const Isa& isa) {
     if (is_wanted(options.isas, std::string(isa.name)))
-      add_isa(contenders, isa, options, buffers, size);
+      add_isa(bodies, isa, options, buffers, size);
   });
-  std::vector<std::size_t> order(contenders.size());
+  std::vector<std::size_t> order(bodies.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (int round = 0; round < options.rounds; ++round) {
     std::ranges::shuffle(order, random);
-    for (const std::size_t i : order) contenders[i].rates.push_back(measure_rate(contenders[i]));
+    for (const std::size_t i : order) bodies[i].rates.push_back(measure_rate(bodies[i]));
   }
-  const double copy = quantile(contenders[0].rates, 0.5);
-  const double add = quantile(contenders[1].rates, 0.5);
-  for (const Contender& contender : contenders) {
-    const double rate = quantile(contender.rates, 0.5);
+  const double copy = quantile(bodies[0].rates, 0.5);
+  const double add = quantile(bodies[1].rates, 0.5);
+  for (const TimedBody& body : bodies) {
+    const double rate = quantile(body.rates, 0.5);
     fmt::print("{:>7} {:>11} {:<24} {:>2} {:>8.2f} {:>8.2f}..{:<8.2f} {:>8.2f} {:>6.2f} {:>6.2f}\n",
-               format_bytes({size}), contender.isa, contender.name, contender.sources, rate,
-               quantile(contender.rates, 0.1), quantile(contender.rates, 0.9),
-               rate / (contender.sources + 1), rate / copy, rate / add);
+               format_bytes({size}), body.isa, body.name, body.sources, rate,
+               quantile(body.rates, 0.1), quantile(body.rates, 0.9), rate / (body.sources + 1),
+               rate / copy, rate / add);
   }
   std::fflush(stdout);
 }

@@ -226,10 +226,10 @@ const char* misuse_in_c(void) {
   if (!refused_with(client, &query, "in_place")) return "in_place 2";
   query = question();
   query.nodes = -1;
-  if (!refused_with(client, &query, "nodes is negative")) return "negative nodes";
+  if (!refused_with(client, &query, "-1 is negative")) return "negative nodes";
   query = question();
   query.mesh_shape = "2x2";
-  if (!refused_with(client, &query, "a mesh_reduce, and nothing else")) return "a mesh for all";
+  if (!refused_with(client, &query, "mesh_shape is for mesh_reduce")) return "a mesh for all";
   query.collective = "mesh_reduce";
   if (!refused_with(client, &query, "mesh_steps")) return "a mesh without steps";
   query.mesh_steps = "2:sum";

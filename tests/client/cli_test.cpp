@@ -31,8 +31,9 @@ TEST_F(Cli, LookupPrintsTheWinnerFirst) {
   EXPECT_EQ(result.errors, "");
   EXPECT_THAT(result.out, HasSubstr("winner       cpu.one_shot{n=2}\n"));
   EXPECT_THAT(result.out, HasSubstr("time         1.00 us, speed-up 2.00x\n"));
-  EXPECT_THAT(result.out,
-              HasSubstr("status       leads its family, which has no baseline, provisional\n"));
+  EXPECT_THAT(
+      result.out,
+      HasSubstr("status       the fastest of its family, which has no baseline, provisional\n"));
   EXPECT_THAT(result.out, HasSubstr("source       measured (from 1KiB), match exact\n"));
   EXPECT_THAT(result.out, HasSubstr("generation   1 of "));
   EXPECT_THAT(result.out, HasSubstr("Open MPI 4.1.4"));
@@ -132,7 +133,8 @@ TEST_F(Cli, WrongQuestionsSayWhatIsAllowed) {
                  "--bites");
   expect_failure(ask({"lookup", "all_reduce", "--dtype", "f32"}), 2, "--bytes");
   expect_failure(colltune({}), 2, "colltune lookup all_reduce");
-  expect_failure(colltune({"show", "poems"}), 2, "sweeps, decisions, generations, measurements, environments");
+  expect_failure(colltune({"show", "poems"}), 2,
+                 "sweeps, decisions, generations, measurements, environments");
 }
 
 TEST_F(Cli, WhatIsNotStoredIsNotFound) {
@@ -185,7 +187,7 @@ TEST_F(Cli, ShowPrintsTablesAndArrays) {
               ::testing::ContainsRegex("ok +3 +1.01 +1.00 +1.04"));
   EXPECT_THAT(table("decisions"), ::testing::ContainsRegex("all_reduce f32 sum, 1x2 [^\n]+\n"));
   EXPECT_THAT(table("decisions"),
-              ::testing::ContainsRegex("1KiB +1.00 +2.00x +leads +provisional"));
+              ::testing::ContainsRegex("1KiB +1.00 +2.00x +fastest +provisional"));
   EXPECT_THAT(table("measurements"), ::testing::ContainsRegex("0 +ok +3 +1.01 +1.00 +2"));
   EXPECT_THAT(table("environments"), HasSubstr(digest_of(test_environment())));
   expect_failure(colltune({"show", "measurements", "--sweep", "none", "--db", database}), 3,

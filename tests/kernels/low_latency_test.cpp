@@ -175,8 +175,8 @@ TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
   EXPECT_FALSE(
       mail->covers(adaptive, variant("format=header,slots=4,stores=cached,taken_back=cleared")));
   const Problem problem = problem_of(Collective::all_gather, 16 << 10);
-  EXPECT_GT(mail->traits(problem, topology, adaptive).settling_calls, 0);
-  EXPECT_EQ(mail->traits(problem, topology, cached).settling_calls, 0);
+  EXPECT_GT(mail->traits(problem, topology, adaptive).learning_calls, 0);
+  EXPECT_EQ(mail->traits(problem, topology, cached).learning_calls, 0);
   EXPECT_EQ(mail->protocol(problem, adaptive), mail->protocol(problem, cached));
   EXPECT_NE(
       mail->protocol(problem, cached),

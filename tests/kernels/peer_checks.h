@@ -13,21 +13,22 @@
 namespace colltune::test {
 
 /// Tells every rank where each rank's `own` bytes lie: in turns, by words. Collective.
-inline std::vector<SymmetricPlace> exchange_places(Communicator& communicator,
-                                                   const SymmetricPlace& own) {
-  std::vector<SymmetricPlace> places;
+inline std::vector<SymmetricAddress> exchange_addresses(Communicator& communicator,
+                                                        const SymmetricAddress& own) {
+  std::vector<SymmetricAddress> addresses;
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const auto from_rank = [&](std::int64_t value) {
       return communicator.all_reduce_max(rank == communicator.rank() ? value : 0, soon_enough());
     };
-    SymmetricPlace place{{from_rank(own.allocation.process), from_rank(own.allocation.number)}, 0};
-    place.offset = static_cast<std::uint64_t>(from_rank(static_cast<std::int64_t>(own.offset)));
-    places.push_back(place);
+    SymmetricAddress address{{from_rank(own.allocation.process), from_rank(own.allocation.number)},
+                             0};
+    address.offset = static_cast<std::uint64_t>(from_rank(static_cast<std::int64_t>(own.offset)));
+    addresses.push_back(address);
   }
-  return places;
+  return addresses;
 }
 
-/// What Communicator::place_of and `find` promise, over any communicator. Collective.
+/// What Communicator::symmetric_address_of and `find` promise, over any communicator. Collective.
 inline void check_places(Communicator& communicator) {
   const int rank = communicator.rank();
   const int ranks = communicator.size();
@@ -40,16 +41,16 @@ inline void check_places(Communicator& communicator) {
   communicator.barrier(soon_enough());
 
   const auto check = [&](Communicator& other, int (*world_rank)(int rank, int ranks)) {
-    const auto place = other.place_of(own);
-    ASSERT_TRUE(place);
-    EXPECT_EQ(place->offset, offset_of(rank));
-    const auto places = exchange_places(other, *place);
+    const auto address = other.symmetric_address_of(own);
+    ASSERT_TRUE(address);
+    EXPECT_EQ(address->offset, offset_of(rank));
+    const auto addresses = exchange_addresses(other, *address);
     for (int r = 0; r < other.size(); ++r) {
-      std::byte* const peer = other.find(places[static_cast<std::size_t>(r)], r);
+      std::byte* const peer = other.find(addresses[static_cast<std::size_t>(r)], r);
       ASSERT_NE(peer, nullptr);
       EXPECT_EQ(peer[15], mark_of(world_rank(r, ranks)));
     }
-    EXPECT_EQ(other.find(*place, other.rank()), own.data());
+    EXPECT_EQ(other.find(*address, other.rank()), own.data());
   };
   const auto same = [](int r, int) { return r; };
   const auto backwards = [](int r, int n) { return n - 1 - r; };
@@ -57,21 +58,21 @@ inline void check_places(Communicator& communicator) {
   check(*communicator.duplicate(soon_enough()), same);
   check(*communicator.split(0, -rank, soon_enough()), backwards);
 
-  // Private memory has no place, nor has what ends beyond the part.
+  // Private memory has no such address, nor has what ends beyond the part.
   const std::vector<std::byte> plain(16);
-  EXPECT_FALSE(communicator.place_of(plain));
-  EXPECT_FALSE(communicator.place_of({own.data(), 4096}));
+  EXPECT_FALSE(communicator.symmetric_address_of(plain));
+  EXPECT_FALSE(communicator.symmetric_address_of({own.data(), 4096}));
   // Nor what was given back; its name is not used again.
-  const SymmetricPlace gone = *communicator.place_of(own);
+  const SymmetricAddress gone = *communicator.symmetric_address_of(own);
   const std::span<const std::byte> bytes = own;
   communicator.barrier(soon_enough());
   memory.reset();
   communicator.barrier(soon_enough());
-  EXPECT_FALSE(communicator.place_of(bytes));
+  EXPECT_FALSE(communicator.symmetric_address_of(bytes));
   communicator.barrier(soon_enough());
   const auto next = communicator.allocate({4096}, soon_enough());
   EXPECT_EQ(communicator.find(gone, rank), nullptr);
-  EXPECT_NE(communicator.place_of(next->part(rank))->allocation, gone.allocation);
+  EXPECT_NE(communicator.symmetric_address_of(next->part(rank))->allocation, gone.allocation);
   communicator.barrier(soon_enough());
 }
 
@@ -81,11 +82,12 @@ inline void check_memory_of_nodes(Communicator& communicator) {
   const auto memory = communicator.allocate({4096}, soon_enough());
   memory->part(rank)[0] = std::byte(rank + 1);
   communicator.barrier(soon_enough());
-  const auto places = exchange_places(communicator, *communicator.place_of(memory->part(rank)));
+  const auto addresses =
+      exchange_addresses(communicator, *communicator.symmetric_address_of(memory->part(rank)));
   const auto nodes = communicator.nodes();
-  for (std::size_t r = 0; r < places.size(); ++r) {
+  for (std::size_t r = 0; r < addresses.size(); ++r) {
     const std::span<std::byte> part = memory->part(static_cast<int>(r));
-    EXPECT_EQ(communicator.find(places[r], static_cast<int>(r)), part.data());
+    EXPECT_EQ(communicator.find(addresses[r], static_cast<int>(r)), part.data());
     const bool is_here = nodes[r] == nodes[static_cast<std::size_t>(rank)];
     ASSERT_EQ(part.size(), is_here ? 4096U : 0U) << r;
     if (is_here) {

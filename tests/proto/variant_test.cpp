@@ -37,7 +37,7 @@ TEST(Variant, RefusesAllElse) {
   }
 }
 
-TEST(Variant, AWrongKnobIsAnInternalError) {
+TEST(Variant, AWrongParameterIsAnInternalError) {
   const Variant variant = parse_variant("x{a=12,b=ring}");
   const auto code_of = [](auto&& act) {
     try {

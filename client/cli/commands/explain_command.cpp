@@ -162,7 +162,7 @@ std::string fate_of(const Decision& decision, std::size_t place) {
     return place == 0 ? "stays: it is what runs without colltune" : "what runs without colltune";
   const bool has_baseline = baseline != decision.ranked.end();
   std::string fate;
-  if (place == 0) fate = has_baseline ? "wins" : "leads its family";
+  if (place == 0) fate = has_baseline ? "wins" : "the fastest of its family";
   if (own.speedup_over_baseline > 0) {
     fate += (fate.empty() ? "" : ": ") + beside_baseline(own.speedup_over_baseline);
     constexpr double margin = 1.02;
@@ -223,9 +223,8 @@ std::vector<Missing> missing_of(const SweepRecord& sweep, const TuningKey& key) 
   const std::string topology = digest_of_value(key.topology);
   for (const SkippedVariant& entry : skipped->entries)
     if (entry.topology == topology && hold(entry.problems, found - skipped->problems.begin()))
-      missing.push_back({.variant = entry.variant,
-                         .reason = entry.reason,
-                         .ranks_with_it = entry.ranks_with_it});
+      missing.push_back(
+          {.variant = entry.variant, .reason = entry.reason, .ranks_with_it = entry.ranks_with_it});
   return missing;
 }
 

@@ -11,6 +11,7 @@
 #include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
 #include "colltune/table/decision_table.h"
+#include "colltune/vocabulary/query_words.h"
 #include "environment_choice.h"
 #include "source/remote.h"
 #include "source/table.h"
@@ -22,92 +23,35 @@
 namespace colltune {
 namespace {
 
-/// Parses the text of one option; error messages begin with the option's name.
-template <class Parse>
-auto read_option(const char* option, const std::string& text, Parse&& parse) {
+/// The option that sets a field of QueryWords.
+std::string option_for(std::string_view field) {
+  if (field == "reduce_op") return "--op";
+  if (field == "data_type") return "--dtype";
+  if (field == "message_size") return "--bytes";
+  if (field == "mesh_shape") return "--mesh";
+  if (field == "mesh_steps") return "--reduce";
+  if (field == "mesh_form") return "--policy";
+  if (field == "at_least") return "--match";
+  if (field == "environment_digest") return "--environment";
+  std::string option = "--" + std::string(field);
+  std::ranges::replace(option, '_', '-');
+  return option;
+}
+
+Bytes read_bytes(const std::string& text) {
   try {
-    return parse(text);
+    return parse_bytes(text);
   } catch (const Error& error) {
-    throw Error(error.code(), std::string(option) + ": " + error.what());
+    throw Error(error.code(), std::string("--bytes: ") + error.what());
   }
 }
 
-template <NamedEnum Enum>
-Enum read_name(const char* option, const std::string& text) {
-  return read_option(option, text, [](const std::string& name) { return parse_name<Enum>(name); });
-}
-
-std::optional<int> read_count(const char* option, const std::optional<int>& count) {
+/// 0 is no number of nodes for a person who names one.
+int read_count(const char* option, const std::optional<int>& count) {
   if (count && *count < 1)
     throw Error(StatusCode::invalid_argument,
                 std::string(option) + ": " + std::to_string(*count) + " is not at least 1");
-  return count;
-}
-
-std::optional<std::string> if_given(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
-
-/// Sets the collective, or what is reduced over which mesh.
-void set_operation(const LookupOptions& options, Problem& problem) {
-  if (options.collective == name_of(ProblemKind::mesh_reduce)) {
-    if (options.mesh.empty() || options.reduce.empty())
-      throw Error(StatusCode::invalid_argument,
-                  "mesh_reduce needs --mesh, the ranks along each dimension, as in 2x3, and "
-                  "--reduce, what is reduced in which order, as in 0:sum,1:sum");
-    if (!options.reduce_op.empty())
-      throw Error(StatusCode::invalid_argument,
-                  "--op: the operators of a mesh_reduce stand in --reduce");
-    problem.kind = ProblemKind::mesh_reduce;
-    problem.reduce_op = ReduceOp::none;
-    problem.mesh = parse_mesh(options.mesh, options.reduce);
-    return;
-  }
-  for (const auto& [option, text] :
-       {std::pair("--mesh", &options.mesh), std::pair("--reduce", &options.reduce),
-        std::pair("--policy", &options.policy)})
-    if (!text->empty())
-      throw Error(StatusCode::invalid_argument,
-                  std::string(option) + " is for mesh_reduce, not for " + options.collective);
-  problem.collective = parse_name<Collective>(options.collective);
-  problem.reduce_op = shape_of(problem.collective).reduces ? ReduceOp::sum : ReduceOp::none;
-  if (!options.reduce_op.empty())
-    problem.reduce_op = read_name<ReduceOp>("--op", options.reduce_op);
-}
-
-/// The only form that may be answered; empty for "measured".
-std::optional<CompositionMode> form_of(const std::string& policy) {
-  if (policy.empty() || policy == "measured") return {};
-  for (const CompositionMode form :
-       {CompositionMode::sequential, CompositionMode::merged, CompositionMode::hierarchical})
-    if (policy == name_of(form)) return form;
-  throw Error(
-      StatusCode::invalid_argument,
-      "--policy: '" + policy + "' is none; allowed are measured, sequential, merged, hierarchical");
-}
-
-Problem problem_of(const LookupOptions& options) {
-  Problem problem;
-  set_operation(options, problem);
-  problem.data_type = read_name<DataType>("--dtype", options.data_type);
-  problem.message_size = read_option("--bytes", options.bytes, parse_bytes);
-  if (const Bytes element{size_of(problem.data_type)};
-      problem.message_size.value > 0 && problem.message_size < element)
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("--bytes: {} is less than one {} element, which takes {}",
-                            format_bytes(problem.message_size), name_of(problem.data_type),
-                            format_bytes(element)));
-  problem.in_place = options.in_place;
-  problem.registered = options.registered;
-  problem.graph_capture = options.graph_capture;
-  if (!options.numeric_class.empty())
-    problem.numeric_class = read_name<NumericClass>("--numeric-class", options.numeric_class);
-  try {
-    check(problem);
-  } catch (const Error& error) {
-    throw Error(error.code(), std::string("--op: ") + error.what());
-  }
-  return problem;
+  return count.value_or(0);
 }
 
 std::string sizes_text(const std::vector<Bytes>& sizes) {
@@ -253,23 +197,32 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std:
 }
 
 LookupQuery query_of(const LookupOptions& options) {
-  LookupQuery query;
-  query.problem = problem_of(options);
-  query.nodes = read_count("--nodes", options.nodes);
-  query.ranks_per_node = read_count("--ranks-per-node", options.ranks_per_node);
-  query.architecture = if_given(options.architecture);
-  query.environment_digest = if_given(options.environment_digest);
-  query.layout_digest = if_given(options.layout_digest);
-  query.interconnect = if_given(options.interconnect);
-  if (!options.placement.empty())
-    query.placement = read_name<Placement>("--placement", options.placement);
-  if (!options.family.empty()) query.family = options.family;
-  if (!options.calling.empty()) query.calling = read_name<Calling>("--calling", options.calling);
-  if (!options.input.empty()) query.input = read_name<InputMode>("--input", options.input);
-  if (!options.match.empty()) query.at_least = read_name<MatchLevel>("--match", options.match);
-  query.generation = options.origin.generation;
+  LookupQuery query =
+      read_query({.collective = options.collective,
+                  .data_type = options.data_type,
+                  .message_size = read_bytes(options.bytes),
+                  .reduce_op = options.reduce_op,
+                  .numeric_class = options.numeric_class,
+                  .mesh_shape = options.mesh,
+                  .mesh_steps = options.reduce,
+                  .mesh_form = options.policy,
+                  .in_place = options.in_place,
+                  .registered = options.registered,
+                  .graph_capture = options.graph_capture,
+                  .nodes = read_count("--nodes", options.nodes),
+                  .ranks_per_node = read_count("--ranks-per-node", options.ranks_per_node),
+                  .architecture = options.architecture,
+                  .environment_digest = options.environment_digest,
+                  .layout_digest = options.layout_digest,
+                  .interconnect = options.interconnect,
+                  .placement = options.placement,
+                  .family = options.family,
+                  .calling = options.calling,
+                  .input = options.input,
+                  .at_least = options.match,
+                  .generation = options.origin.generation},
+                 option_for);
   if (!options.members.empty()) query.members = read_members(options.members);
-  query.form = form_of(options.policy);
   return query;
 }
 

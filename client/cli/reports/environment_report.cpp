@@ -79,7 +79,7 @@ Series read_series(const StoreReader& reader, const SweepRecord& of) {
               record.environment_digest +
               ": something else changed meanwhile; 'colltune show environments' tells what");
     series.launches.push_back({.environment = name,
-                               .round = launch->round,
+                               .turn = launch->turn,
                                .measurements = std::move(sweep.measurements),
                                .decisions = std::move(sweep.decisions)});
   }
@@ -148,10 +148,10 @@ std::string page_text(const StoreReader& reader, const Series& series,
   const std::string& first = series.environments.front();
   std::string out = fmt::format(
       "Series {}: {} launches in {} environments. Speed-ups are over '{}', launch by launch of the "
-      "same round; geometric means\nover keys. Faster and slower: by {:.3g} % in each of at least "
-      "{} rounds.\n",
+      "same turn; geometric means\nover keys. Faster and slower: by {:.3g} % in each of at least "
+      "{} turns.\n",
       series.name, series.launches.size(), series.environments.size(), first,
-      100 * series.policy.minimum_margin, least_environment_rounds);
+      100 * series.policy.minimum_margin, least_environment_turns);
   for (const std::string& name : series.environments) {
     out += fmt::format("\n{} ({})", name, short_form(series.digests.at(name)));
     if (name == first) continue;
@@ -178,7 +178,7 @@ std::string page_text(const StoreReader& reader, const Series& series,
                    {"default(us)", Align::right},
                    {"winners", Align::right},
                    {"defaults", Align::right},
-                   {"rounds", Align::right},
+                   {"turns", Align::right},
                    {"spread"},
                    {"finding"},
                    {"winner"}});
@@ -187,7 +187,7 @@ std::string page_text(const StoreReader& reader, const Series& series,
                        {"default(us)", Align::right},
                        {"winners", Align::right},
                        {"defaults", Align::right},
-                       {"rounds", Align::right},
+                       {"turns", Align::right},
                        {"finding"}});
   for (const KeyInEnvironments& key : comparison.keys)
     for (const EnvironmentTime& time : key.environments) {

@@ -171,10 +171,10 @@ std::string time_text(const SweepSummary& summary) {
   std::string text = fmt::format("{:.1f} s", elapsed);
   if (budget > 0)
     text += fmt::format(" of a budget of {:.1f} s ({:.0f} %)", budget, 100 * elapsed / budget);
-  if (!summary.phases || elapsed <= 0) return text;
+  if (!summary.activities || elapsed <= 0) return text;
   std::string separator = ": ";
-  for (const auto& [phase, time] : *summary.phases) {
-    text += fmt::format("{}{} {:.0f} %", separator, phase, 100 * seconds(time) / elapsed);
+  for (const auto& [activity, time] : *summary.activities) {
+    text += fmt::format("{}{} {:.0f} %", separator, activity, 100 * seconds(time) / elapsed);
     separator = ", ";
   }
   return text;

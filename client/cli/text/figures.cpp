@@ -23,14 +23,14 @@ std::string note_of(const RankedVariant& ranked) {
 }
 
 std::string verdict_text(const Decision& decision) {
-  return decision.verdict == Verdict::no_baseline ? "leads"
+  return decision.verdict == Verdict::no_baseline ? "fastest"
                                                   : std::string(name_of(decision.verdict));
 }
 
 std::string status_text(const Decision& decision) {
   std::string text = fmt::format("{}, {}",
                                  decision.verdict == Verdict::no_baseline
-                                     ? "leads its family, which has no baseline"
+                                     ? "the fastest of its family, which has no baseline"
                                      : name_of(decision.verdict),
                                  name_of(decision.status));
   if (decision.status != DecisionStatus::confirmed) return text;
@@ -50,10 +50,10 @@ std::string short_form(const std::string& digest) { return digest.substr(0, 8); 
 std::string now_utc() { return utc_after(std::chrono::seconds(0)); }
 
 std::string utc_after(std::chrono::seconds wait) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::floor<std::chrono::seconds>(
-                                     std::chrono::system_clock::now()) +
-                                 wait));
+  return fmt::format(
+      "{:%Y-%m-%dT%H:%M:%SZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) +
+                  wait));
 }
 
 }  // namespace colltune

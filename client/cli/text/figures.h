@@ -15,8 +15,8 @@ namespace colltune {
 [[nodiscard]] std::string speedup(const RankedVariant& ranked);
 /// "baseline", "emulated baseline", or nothing.
 [[nodiscard]] std::string note_of(const RankedVariant& ranked);
-/// "displaced", "kept" or "undecided"; "leads" if a family has no baseline and this is its fastest
-/// variant.
+/// "displaced", "kept" or "undecided"; "fastest" if a family has no baseline and this is its
+/// fastest variant.
 [[nodiscard]] std::string verdict_text(const Decision& decision);
 /// "displaced, provisional" or "displaced, confirmed by 5 launches (1.08x, at least 1.04x)".
 [[nodiscard]] std::string status_text(const Decision& decision);

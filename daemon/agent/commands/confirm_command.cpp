@@ -15,8 +15,8 @@
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/machine/control_groups.h"
 #include "colltune/supervise/supervise.h"
-#include "retest_command.h"
-#include "retest_plan.h"
+#include "confirm_launch_command.h"
+#include "confirm_launch_plan.h"
 #include "store_failure_log.h"
 
 namespace colltune {
@@ -34,7 +34,8 @@ struct SetOfLaunches {
 };
 
 std::vector<std::string> left_out_of(const SweepRecord& sweep) {
-  return read_sweep_summary(sweep.summary, sweep.uuid).left_out.value_or(std::vector<std::string>{});
+  return read_sweep_summary(sweep.summary, sweep.uuid)
+      .left_out.value_or(std::vector<std::string>{});
 }
 
 /// The launches of `confirmation` that were finished.
@@ -99,7 +100,7 @@ class Confirmer {
       SuperviseOptions supervised{.database = options_.database,
                                   .command = options_.command,
                                   .launches = attempts_per_launch};
-      for (const std::string& argument : retest_arguments(confirmation, launch))
+      for (const std::string& argument : launch_arguments(confirmation, launch))
         supervised.command.push_back(argument);
       const int code = supervise(
           supervised,
@@ -114,9 +115,9 @@ class Confirmer {
     return {};
   }
 
-  [[nodiscard]] std::vector<std::string> retest_arguments(const std::string& confirmation,
+  [[nodiscard]] std::vector<std::string> launch_arguments(const std::string& confirmation,
                                                           int launch) const {
-    std::vector<std::string> arguments{"retest",
+    std::vector<std::string> arguments{"confirm-launch",
                                        "--db",
                                        options_.database.string(),
                                        "--confirmation",

@@ -11,18 +11,18 @@
 namespace colltune {
 
 std::vector<SeriesLaunch> plan_series(const SeriesLaunch& any,
-                                      std::span<const LaunchEnvironment> environments, int rounds) {
+                                      std::span<const LaunchEnvironment> environments, int turns) {
   std::vector<SeriesLaunch> planned;
-  for (int round = 1; round <= rounds; ++round) {
+  for (int turn = 1; turn <= turns; ++turn) {
     const auto first = static_cast<std::ptrdiff_t>(planned.size());
     const auto add = [&](std::string_view environment) {
       SeriesLaunch& launch = planned.emplace_back(any);
       launch.environment = environment;
-      launch.round = round;
+      launch.turn = turn;
     };
     add(unchanged_environment);
     for (const LaunchEnvironment& environment : environments) add(environment.name);
-    if (round % 2 == 0) std::reverse(planned.begin() + first, planned.end());
+    if (turn % 2 == 0) std::reverse(planned.begin() + first, planned.end());
   }
   return planned;
 }
@@ -65,8 +65,8 @@ std::vector<std::string> arguments_of(const SeriesLaunch& launch,
                                      launch.command,
                                      "--launch-environment",
                                      launch.environment,
-                                     "--launch-round",
-                                     std::to_string(launch.round)};
+                                     "--launch-turn",
+                                     std::to_string(launch.turn)};
   for (const Assignment& variable : variables) {
     arguments.emplace_back("--variable");
     arguments.push_back(variable.name + "=" + variable.value);

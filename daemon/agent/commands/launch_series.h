@@ -12,12 +12,12 @@
 
 namespace colltune {
 
-/// All launches of the series to which `any` belongs (its environment and round do not matter).
-/// Each round has the unchanged environment and each of `environments` once. Every other round is
+/// All launches of the series to which `any` belongs (its environment and turn do not matter).
+/// Each turn has the unchanged environment and each of `environments` once. Every other turn is
 /// in reverse order, so that drift over time affects all of them alike.
 [[nodiscard]] std::vector<SeriesLaunch> plan_series(const SeriesLaunch& any,
                                                     std::span<const LaunchEnvironment> environments,
-                                                    int rounds);
+                                                    int turns);
 
 /// What a database holds of a configuration's series.
 struct SeriesProgress {

@@ -33,7 +33,7 @@ std::span<const Assignment> variables_of(const SweepSpec& spec, const std::strin
 std::string describe(const SeriesLaunch& launch, const SweepSpec& spec) {
   const auto variables = variables_of(spec, launch.environment);
   return fmt::format(
-      "round {} of {}: environment '{}'{}", launch.round, spec.launch_rounds, launch.environment,
+      "turn {} of {}: environment '{}'{}", launch.turn, spec.launch_turns, launch.environment,
       variables.empty() ? std::string()
                         : ", " + to_text(std::vector(variables.begin(), variables.end())));
 }
@@ -53,7 +53,7 @@ int run_series(const SeriesOptions& options, const LaunchSupervisor& supervise_l
   const SeriesProgress progress = read_series(options);
   const auto plan = [&](const std::string& series) {
     return plan_series({.series = series, .command = command_digest(options), .environment = {}},
-                       spec.launch_environments, spec.launch_rounds);
+                       spec.launch_environments, spec.launch_turns);
   };
   auto launches = missing_launches(plan(progress.series), progress.finished);
   if (progress.series.empty() || launches.empty())

@@ -107,8 +107,9 @@ SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
                        .skipped = skipped_of(plan, availability)};
   // An interrupted launch is repeated, so it does not count as made.
   if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped) summary.launch_of = launch_of;
-  auto& phases = summary.phases.emplace();
-  for (const auto& [phase, name] : enum_names(Phase{})) phases.emplace(name, outcome.phases[phase]);
+  auto& activities = summary.activities.emplace();
+  for (const auto& [activity, name] : enum_names(Activity{}))
+    activities.emplace(name, outcome.activities[activity]);
   for (const auto& [trial_outcome, count] : outcome.trials) {
     if (!summary.trials) summary.trials.emplace();
     summary.trials->emplace(name_of(trial_outcome), count);
@@ -222,7 +223,7 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
     for (const auto& [ended_as, count] : outcome.trials) trials += count;
     fmt::print(stderr, "sweep {}: {}, {} trials in {:.1f} s: {}\n", sweep_uuid,
                name_of(outcome.end), trials, std::chrono::duration<double>(elapsed).count(),
-               render_shares(outcome.phases, elapsed));
+               render_shares(outcome.activities, elapsed));
     fmt::print(stderr, "{}", trust_text(plan, outcome, decisions));
     if (generation)
       fmt::print(stderr, "published generation {} of {}: {}", generation->number,
@@ -325,8 +326,19 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
                 std::string(malloc_regime_variable) +
                     "=fresh measures each key in a launch of its own: it needs a database (--db)");
   if (options.share_gpus) refuse_alike_hosts(control);
-  // Plan before anything is opened, so that a plan that fails leaves no trace.
-  SweepPlan plan = share_plan(control, spec, availability, catalogue, digest);
+  // What earlier sweeps found goes into the plan. A database that is not there has found nothing,
+  // and is made once the plan stands, so that a plan that fails leaves no trace.
+  std::unique_ptr<SweepJournal> journal;
+  std::vector<Quarantined> in_quarantine;
+  std::vector<Decision> decisions;
+  run_on_rank_zero(control, [&] {
+    if (options.dry_run || !options.database || !std::filesystem::exists(*options.database)) return;
+    journal = std::make_unique<SweepJournal>(options.database, options.results);
+    in_quarantine = quarantined(*journal);
+    decisions = journal->decisions();
+  });
+  SweepPlan plan = share_plan(control, spec, availability, catalogue, digest,
+                              {.quarantined = in_quarantine, .decisions = decisions});
   run_on_rank_zero(control, [&] {
     if (!options.dry_run) refuse_empty(plan);
     if (options.share_gpus) refuse_pretended_hosts(plan);
@@ -353,19 +365,8 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
     refuse_too_large(plan, availability, memory);
   });
-  std::unique_ptr<SweepJournal> journal;
-  std::vector<Quarantined> in_quarantine;
-  std::vector<Decision> decisions;
   run_on_rank_zero(control, [&] {
-    journal = std::make_unique<SweepJournal>(options.database, options.results);
-    in_quarantine = quarantined(*journal);
-    decisions = journal->decisions();
-  });
-  plan = share_plan(control, spec, availability, catalogue, digest,
-                    {.quarantined = in_quarantine, .decisions = decisions});
-  if (options.trace) (void)leave_out_too_large(plan, availability, memory);
-  run_on_rank_zero(control, [&] {
-    refuse_empty(plan);
+    if (!journal) journal = std::make_unique<SweepJournal>(options.database, options.results);
     journal->file_under({.uuid = random_uuid(),
                          .started_at = utc_now(),
                          .finished_at = {},
@@ -401,7 +402,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   const bool in_parts = process.settings.malloc == MallocRegime::fresh;
   const SweepOutcome outcome =
       in_parts ? run_part(tools, plan, policy, journal.get()) : run_sweep(tools, plan, policy);
-  process.watch->recorder().enter({.phase = "end"});
+  process.watch->recorder().enter({.activity = "end"});
   if (in_parts && outcome.end != SweepEnd::stopped) {
     if (const std::int64_t left = cells_left(control, plan, outcome.measurements); left > 0)
       return leave_to_next_launch(process, plan, left);

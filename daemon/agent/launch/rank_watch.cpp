@@ -99,16 +99,16 @@ RankWatch::RankWatch(ControlPlane& control, const Communicator& launch,
   const std::vector<LaunchHost> hosts = gather_hosts(control, nodes, witness_);
   run_on_rank_zero(control, [&] {
     if (!database) return;
-    const auto slots = static_cast<int>(std::ranges::count(nodes, nodes[0]));
+    const auto records = static_cast<int>(std::ranges::count(nodes, nodes[0]));
     own_path_ = InFlightFile::path_for(*database);
-    file_ = InFlightFile::create(own_path_, slots, hosts);
+    file_ = InFlightFile::create(own_path_, records, hosts);
     file_->set_sweep(sweep_uuid);
   });
   run_on_all_ranks(control, [&] {
     if (shares_file && !is_first_) file_ = InFlightFile::join(InFlightFile::path_for(*database));
     if (!file_) own_ = std::make_unique<Region>();
     recorder_.emplace(
-        file_ ? file_->slot(local_rank(nodes, launch.rank())) : std::span(own_->bytes),
+        file_ ? file_->record(local_rank(nodes, launch.rank())) : std::span(own_->bytes),
         launch.rank());
     crash_marks_.emplace(*recorder_);
     WatchdogOptions options;

@@ -21,15 +21,15 @@ BoardWatch::BoardWatch(std::span<const std::byte> board)
       host_(own_host_name().substr(0, longest_host)),
       ranks_(board.size() / flight_region_size) {}
 
-std::span<const std::byte> BoardWatch::region(std::size_t slot) const {
-  return board_.subspan(slot * flight_region_size, flight_region_size);
+std::span<const std::byte> BoardWatch::region(std::size_t record) const {
+  return board_.subspan(record * flight_region_size, flight_region_size);
 }
 
 void BoardWatch::find_new_ranks() {
-  for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
-    Rank& rank = ranks_[slot];
+  for (std::size_t record = 0; record < ranks_.size(); ++record) {
+    Rank& rank = ranks_[record];
     if (rank.is_known) continue;
-    const auto position = read_position(region(slot));
+    const auto position = read_position(region(record));
     if (!position) continue;
     rank.is_known = true;
     rank.rank = position->rank;
@@ -62,20 +62,20 @@ void BoardWatch::append_poll(std::vector<pollfd>& polled) const {
 
 std::vector<std::size_t> BoardWatch::find_dead() const {
   std::vector<std::size_t> dead;
-  for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
-    const Rank& rank = ranks_[slot];
+  for (std::size_t record = 0; record < ranks_.size(); ++record) {
+    const Rank& rank = ranks_[record];
     if (!rank.is_local || rank.is_alive) continue;
-    const auto position = read_position(region(slot));
-    if (position && position->fate != Fate::finished) dead.push_back(slot);
+    const auto position = read_position(region(record));
+    if (position && position->fate != Fate::finished) dead.push_back(record);
   }
   return dead;
 }
 
 bool BoardWatch::is_late(SteadyTime now, std::chrono::nanoseconds grace) const {
-  for (std::size_t slot = 0; slot < ranks_.size(); ++slot) {
-    const auto step = read_current_step(region(slot));
+  for (std::size_t record = 0; record < ranks_.size(); ++record) {
+    const auto step = read_current_step(region(record));
     if (!step || !step->deadline || now <= *step->deadline + grace) continue;
-    const auto position = read_position(region(slot));
+    const auto position = read_position(region(record));
     if (position && position->fate != Fate::finished) return true;
   }
   return false;

@@ -30,7 +30,7 @@ class BoardWatch {
   /// Adds descriptors to poll, which become readable when a rank dies. Adds none if the kernel has
   /// no pidfd (before 5.3): then look repeatedly.
   void append_poll(std::vector<pollfd>& polled) const;
-  /// Slots of ranks on this host that died without recording that they had finished.
+  /// Records of ranks on this host that died without recording that they had finished.
   [[nodiscard]] std::vector<std::size_t> find_dead() const;
   /// Ranks on this host that have been seen stopped so far.
   [[nodiscard]] const std::vector<StoppedRank>& stopped() const { return stopped_; }
@@ -47,7 +47,7 @@ class BoardWatch {
     std::uint64_t start_ticks = 0;
     Descriptor pidfd;
   };
-  [[nodiscard]] std::span<const std::byte> region(std::size_t slot) const;
+  [[nodiscard]] std::span<const std::byte> region(std::size_t record) const;
   void find_new_ranks();
 
   std::span<const std::byte> board_;

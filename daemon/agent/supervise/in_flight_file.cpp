@@ -30,10 +30,10 @@ namespace {
 using Word = std::atomic<std::uint64_t>;
 constexpr std::uint64_t magic_word = 0x67696c666e746c63;  // "cltnflig" in memory
 constexpr std::uint64_t layout_version = 3;
-constexpr std::size_t header_size = 4096;  // keeps the slots aligned
+constexpr std::size_t header_size = 4096;  // keeps the records aligned
 
-std::size_t size_for(std::uint64_t slots, std::uint64_t bytes_of_hosts = 0) {
-  return header_size + slots * flight_region_size + bytes_of_hosts;
+std::size_t size_for(std::uint64_t records, std::uint64_t bytes_of_hosts = 0) {
+  return header_size + records * flight_region_size + bytes_of_hosts;
 }
 
 /// One line per host: its name, its ranks and its witness's port, with tabs between them.
@@ -66,8 +66,8 @@ void fill(const Descriptor& file, std::size_t size, const std::filesystem::path&
 struct InFlightFile::Header {
   Word magic;  // stored last
   Word version;
-  Word slots;
-  Word bytes_of_hosts;  // after the slots
+  Word records;
+  Word bytes_of_hosts;  // after the records
   Word created_ns;
   Word state;
   Word uuid_size;
@@ -91,16 +91,16 @@ std::filesystem::path InFlightFile::path_for(const std::filesystem::path& databa
 
 bool InFlightFile::is_awaited() { return std::getenv(supervised_variable) != nullptr; }
 
-InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots,
+InFlightFile InFlightFile::create(const std::filesystem::path& path, int records,
                                   const std::vector<LaunchHost>& hosts) {
-  if (slots < 1)
+  if (records < 1)
     throw Error(StatusCode::invalid_argument,
-                fmt::format("{}: {} slots; at least 1 is needed", path.string(), slots));
+                fmt::format("{}: {} records; at least 1 is needed", path.string(), records));
   // The file is complete before it gets its name, so that no reader sees half of it.
   std::filesystem::path draft = path;
   draft += fmt::format(".{}", getpid());
   const std::string text_of_hosts = render(hosts);
-  const std::size_t begin_of_hosts = size_for(static_cast<std::uint64_t>(slots));
+  const std::size_t begin_of_hosts = size_for(static_cast<std::uint64_t>(records));
   const std::size_t size = begin_of_hosts + text_of_hosts.size();
   const auto created = std::chrono::system_clock::now().time_since_epoch();
   try {
@@ -115,7 +115,7 @@ InFlightFile InFlightFile::create(const std::filesystem::path& path, int slots,
     const std::unique_ptr<std::byte, Unmap> owner(static_cast<std::byte*>(memory), Unmap{size});
     auto* header = new (memory) Header{};
     header->version.store(layout_version, std::memory_order_relaxed);
-    header->slots.store(static_cast<std::uint64_t>(slots), std::memory_order_relaxed);
+    header->records.store(static_cast<std::uint64_t>(records), std::memory_order_relaxed);
     header->bytes_of_hosts.store(text_of_hosts.size(), std::memory_order_relaxed);
     std::memcpy(static_cast<std::byte*>(memory) + begin_of_hosts, text_of_hosts.data(),
                 text_of_hosts.size());
@@ -149,7 +149,7 @@ std::optional<InFlightFile> InFlightFile::map(const std::filesystem::path& path,
   const Header& header = mapped.header();
   if (header.magic.load(std::memory_order_acquire) != magic_word) return std::nullopt;
   if (header.version.load(std::memory_order_relaxed) != layout_version) return std::nullopt;
-  if (size != size_for(header.slots.load(std::memory_order_relaxed),
+  if (size != size_for(header.records.load(std::memory_order_relaxed),
                        header.bytes_of_hosts.load(std::memory_order_relaxed)))
     return std::nullopt;
   mapped.identity_.created_ns =
@@ -168,22 +168,22 @@ InFlightFile InFlightFile::join(const std::filesystem::path& path) {
                           path.string()));
 }
 
-std::span<std::byte> InFlightFile::slot(int index) {
-  const auto slots = header().slots.load(std::memory_order_relaxed);
-  if (index < 0 || static_cast<std::uint64_t>(index) >= slots)
+std::span<std::byte> InFlightFile::record(int index) {
+  const auto records = header().records.load(std::memory_order_relaxed);
+  if (index < 0 || static_cast<std::uint64_t>(index) >= records)
     throw Error(StatusCode::out_of_range,
-                fmt::format("slot {} of the in-flight file; it has {}", index, slots));
+                fmt::format("record {} of the in-flight file; it has {}", index, records));
   return board().subspan(static_cast<std::size_t>(index) * flight_region_size, flight_region_size);
 }
 
 std::span<std::byte> InFlightFile::board() {
   return {memory_.get() + header_size,
-          header().slots.load(std::memory_order_relaxed) * flight_region_size};
+          header().records.load(std::memory_order_relaxed) * flight_region_size};
 }
 
 std::span<const std::byte> InFlightFile::board() const {
   return {memory_.get() + header_size,
-          header().slots.load(std::memory_order_relaxed) * flight_region_size};
+          header().records.load(std::memory_order_relaxed) * flight_region_size};
 }
 
 std::vector<LaunchHost> InFlightFile::hosts() const {

@@ -301,9 +301,9 @@ class LaunchWatch {
     const auto board = std::as_const(*file_).board();
     end_.seen_at = Clock::now();
     end_.positions = read_board(board);
-    for (const std::size_t slot : ranks_->find_dead())
+    for (const std::size_t record : ranks_->find_dead())
       if (const auto rank =
-              read_position(board.subspan(slot * flight_region_size, flight_region_size)))
+              read_position(board.subspan(record * flight_region_size, flight_region_size)))
         end_.dead_first.push_back(rank->rank);
     end_.missing = find_missing_ranks(end_.positions);
   }

@@ -59,7 +59,7 @@ const RankPosition* find_late(const LaunchEnd& end) {
     if (const auto* rank = find_rank(end, missing)) return rank;
   const RankPosition* late = nullptr;
   for (const RankPosition& position : end.positions) {
-    const StepRecord* step = position.current();
+    const FlightStepRecord* step = position.current();
     if (step == nullptr || !step->deadline || position.fate == Fate::finished) continue;
     if (late == nullptr || *step->deadline < *late->current()->deadline) late = &position;
   }
@@ -87,7 +87,7 @@ std::vector<StoppedRank> find_stopped(const LaunchEnd& end) {
 }
 
 std::optional<FailedTrial> trial_of(const RankPosition* rank, const std::string& sweep_uuid) {
-  const StepRecord* step = rank == nullptr ? nullptr : rank->current();
+  const FlightStepRecord* step = rank == nullptr ? nullptr : rank->current();
   if (step == nullptr || step->variant.size == 0) return std::nullopt;
   return FailedTrial{.sweep_uuid = sweep_uuid,
                      .key_digest = std::string(step->key_digest.view()),

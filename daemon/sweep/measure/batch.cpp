@@ -49,7 +49,7 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
   RunWatch watch(world.is_member() && !world.starts->is_oversubscribed());
   bool may_call = true;
   for (int run = -batch.takeover; run < std::ssize(batch.packed); ++run, ++trial.runs) {
-    context.enter_run(batch.phase, trial, limits);
+    context.enter_run(batch.activity, trial, limits);
     if (!world.is_member()) continue;
     const bool is_counted = run >= 0;
     const bool is_inspected = is_counted && run == batch.inspected;
@@ -87,8 +87,8 @@ void run_batch(CellContext& context, Trial& trial, const Batch& batch) {
     // calls.
     trial.fault = context.inspect_run(trial, check);
     const nanoseconds spent = Clock::now() - begin;
-    context.phases[Phase::batch] -= spent;
-    context.phases[Phase::verification] += spent;
+    context.activities[Activity::batch] -= spent;
+    context.activities[Activity::verification] += spent;
     watch.open();
   }
   if (!world.is_member()) return;

@@ -12,7 +12,7 @@ namespace colltune {
 
 /// A number of runs of one variant, one after another.
 struct Batch {
-  std::string_view phase;
+  std::string_view activity;
   /// Runs before those that count. They take the buffers over from the variant that ran before:
   /// what it left in which cache would be the next one's time.
   int takeover = 0;

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "phase_clock.h"
+#include "activity_clock.h"
 
 namespace colltune {
 namespace {
@@ -73,9 +73,9 @@ Measurement CellContext::measurement_of(const Trial& trial) const {
           .conditions = trial.conditions};
 }
 
-void CellContext::enter(std::string_view phase, const Trial& trial, nanoseconds limit) const {
+void CellContext::enter(std::string_view activity, const Trial& trial, nanoseconds limit) const {
   if (recorder == nullptr) return;
-  recorder->enter({.phase = phase,
+  recorder->enter({.activity = activity,
                    .key_digest = key_digest,
                    .variant = trial.name,
                    .cell = index,
@@ -83,9 +83,9 @@ void CellContext::enter(std::string_view phase, const Trial& trial, nanoseconds 
                    .limit = limit});
 }
 
-void CellContext::enter_run(std::string_view phase, const Trial& trial,
+void CellContext::enter_run(std::string_view activity, const Trial& trial,
                             const RunLimits& limits) const {
-  enter(phase, trial, (limits.calls + barrier_limits) * limits.call_limit + watchdog_air);
+  enter(activity, trial, (limits.calls + barrier_limits) * limits.call_limit + watchdog_air);
 }
 
 nanoseconds CellContext::control_limit() const {
@@ -99,19 +99,19 @@ void CellContext::enter_control() const {
   if (recorder == nullptr) return;
   // Members come from the same step, which has a limit. A rank beyond the world waits for a whole
   // round.
-  recorder->enter({.phase = name_of(Phase::control),
+  recorder->enter({.activity = name_of(Activity::control),
                    .cell = index,
                    .limit = world.is_member() ? control_limit() : nanoseconds{}});
 }
 
 void CellContext::enter_preparation(const Trial& trial) const {
-  enter(name_of(Phase::preparation), trial, preparation_limits * policy.call_limit_floor);
+  enter(name_of(Activity::preparation), trial, preparation_limits * policy.call_limit_floor);
 }
 
 bool CellContext::vote_on(std::span<Trial* const> voted) {
   bool has_ended = false;
   {
-    const PhaseScope scope(phases, Phase::control);
+    const ActivityScope scope(activities, Activity::control);
     enter_control();
     has_ended = vote(control, voted);
   }
@@ -120,7 +120,7 @@ bool CellContext::vote_on(std::span<Trial* const> voted) {
 }
 
 void CellContext::bury(std::span<Trial* const> voted) {
-  const PhaseScope scope(phases, Phase::preparation);
+  const ActivityScope scope(activities, Activity::preparation);
   for (Trial* trial : voted) {
     if (trial->is_alive()) continue;
     enter_preparation(*trial);

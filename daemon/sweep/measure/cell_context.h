@@ -29,7 +29,7 @@ struct VisitSetting {
   ControlPlane& control;
   const SweepPlan& plan;
   const MeasurePolicy& policy;
-  PhaseTimes& phases;
+  ActivityTimes& activities;
   const Implementations& implementations;
   FlightRecorder* recorder = nullptr;
   std::int64_t index = -1;  ///< the cell's, for the flight recorder
@@ -62,8 +62,8 @@ struct CellContext : VisitSetting {
 
   /// Record positions in the flight recorder: a step of a trial, a run with its limits, the control
   /// plane.
-  void enter(std::string_view phase, const Trial& trial, std::chrono::nanoseconds limit) const;
-  void enter_run(std::string_view phase, const Trial& trial, const RunLimits& limits) const;
+  void enter(std::string_view activity, const Trial& trial, std::chrono::nanoseconds limit) const;
+  void enter_run(std::string_view activity, const Trial& trial, const RunLimits& limits) const;
   void enter_control() const;
   /// How long a member may wait for the others at the control plane: longer than any step that they
   /// come from.

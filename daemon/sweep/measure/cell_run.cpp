@@ -7,13 +7,13 @@
 #include <array>
 #include <cmath>
 
+#include "activity_clock.h"
 #include "batch.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/sweep/clock/run_timer.h"
 #include "colltune/vocabulary/canonical.h"
 #include "control/extremes.h"
 #include "executed.h"
-#include "phase_clock.h"
 #include "preparation.h"
 #include "soak.h"
 
@@ -156,7 +156,7 @@ BufferArena::Regions CellRun::regions_for(BufferSource* source, Bytes region) {
 }
 
 void CellRun::make_data(Trial& trial, Bytes region) {
-  const PhaseScope scope(context_.phases, Phase::preparation);
+  const ActivityScope scope(context_.activities, Activity::preparation);
   trial.fault = catch_fault([&] {
     const auto* const implementation =
         find_implementation(context_.implementations, trial.planned->variant.implementation);
@@ -190,9 +190,9 @@ void CellRun::prepare(Bytes region) {
 
 void CellRun::verify(Trial& trial, const CellData::Check& check) {
   const RunLimits limits = context_.limits_of(trial);
-  context_.enter_run(name_of(Phase::verification), trial, limits);
+  context_.enter_run(name_of(Activity::verification), trial, limits);
   if (context_.world.is_member()) {
-    const PhaseScope scope(context_.phases, Phase::verification);
+    const ActivityScope scope(context_.activities, Activity::verification);
     CellData::Check own = check;
     own.rounding = trial.planned->rounding;
     const RunInput input = trial.data->arm(own, InputMode::rewritten, 1);
@@ -244,7 +244,7 @@ void CellRun::bound_drift() {
   if (context_.start.synchronization != Synchronization::window || !world.is_member() ||
       world.clock.is_one_clock)
     return;
-  const PhaseScope scope(context_.phases, Phase::warm_up);
+  const ActivityScope scope(context_.activities, Activity::warm_up);
   const ClockOffset before = world.clock;
   const Deadline deadline =
       Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
@@ -278,7 +278,7 @@ void CellRun::share_conditions() {
       of_cell.clock_error_ns = world.clock.error.count();
   }
   {
-    const PhaseScope scope(context_.phases, Phase::control);
+    const ActivityScope scope(context_.activities, Activity::control);
     context_.enter_control();
     ExtremesExchange exchange;
     for (TrialExtremes& one : of_trials) exchange.add(one);
@@ -307,7 +307,7 @@ void CellRun::share_conditions() {
 
 std::vector<Measurement> CellRun::finish() {
   share_conditions();
-  const PhaseScope scope(context_.phases, Phase::preparation);
+  const ActivityScope scope(context_.activities, Activity::preparation);
   std::vector<Measurement> measurements;
   for (Trial& trial : context_.trials) {
     context_.enter_preparation(trial);

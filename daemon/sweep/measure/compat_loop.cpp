@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "activity_clock.h"
 #include "colltune/sweep/clock/run_timer.h"
 #include "control/extremes.h"
-#include "phase_clock.h"
 #include "preparation.h"
 
 namespace colltune {
@@ -39,7 +39,7 @@ double run_osu(CellContext& context, Trial& trial, const Loop& loop) {
   starts.barrier(Clock::now() + limits.barrier_limit);
   nanoseconds sum{};
   for (int i = 0; i < loop.skipped + loop.counted; ++i, ++trial.runs) {
-    context.enter_run(name_of(Phase::batch), trial, limits);
+    context.enter_run(name_of(Activity::batch), trial, limits);
     if (!trial.fault)
       trial.fault = catch_fault([&] {
         const TimedCalls calls = time_calls(*trial.operation, 1, Clock::now() + limits.call_limit);
@@ -55,7 +55,7 @@ double run_nccl(CellContext& context, Trial& trial, const Loop& loop) {
   RunLimits limits = context.limits_of(trial);
   limits.calls = loop.counted;
   double mean = 0;
-  context.enter_run(name_of(Phase::batch), trial, limits);
+  context.enter_run(name_of(Activity::batch), trial, limits);
   trial.fault = catch_fault(
       [&] { (void)time_calls(*trial.operation, loop.skipped, Clock::now() + limits.call_limit); });
   starts.barrier(Clock::now() + limits.barrier_limit);
@@ -97,7 +97,7 @@ std::vector<CompatTime> time_like(CompatTool tool, CellContext& context) {
     if (trial.is_alive()) {
       double own_ns = 0;
       if (context.world.is_member()) {
-        const PhaseScope scope(context.phases, Phase::batch);
+        const ActivityScope scope(context.activities, Activity::batch);
         own_ns = tool == CompatTool::osu ? run_osu(context, trial, loop)
                                          : run_nccl(context, trial, loop);
       } else {

@@ -5,13 +5,13 @@
 
 #include <string>
 
+#include "activity_clock.h"
 #include "control/shared_result.h"
-#include "phase_clock.h"
 
 namespace colltune {
 
 void share_executed(CellContext& context) {
-  const PhaseScope scope(context.phases, Phase::control);
+  const ActivityScope scope(context.activities, Activity::control);
   context.enter_control();
   auto own = nlohmann::json::array();
   for (std::size_t i = 0; i < context.trials.size(); ++i) {

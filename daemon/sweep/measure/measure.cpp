@@ -9,17 +9,17 @@
 #include <set>
 #include <string_view>
 
+#include "activity_clock.h"
 #include "cell_run.h"
 #include "colltune/vocabulary/canonical.h"
 #include "compat_loop.h"
-#include "phase_clock.h"
 
 namespace colltune {
 
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-nanoseconds PhaseTimes::total() const {
+nanoseconds ActivityTimes::total() const {
   nanoseconds sum{};
   for (const nanoseconds time : times) sum += time;
   return sum;
@@ -40,11 +40,12 @@ class Measurer::Impl {
                                    const AbortFlag& stop) {
     const auto begin = Clock::now();
     const Cell cell = part_of(visit);
-    const nanoseconds share = visit.share;
-    const bool has_end = share.count() > 0;
-    const auto end_at = Clock::now() + share - soak_share(cell, share) * families_of(cell);
+    const nanoseconds allotment = visit.allotment;
+    const bool has_end = allotment.count() > 0;
+    const auto end_at =
+        Clock::now() + allotment - soak_allotment(cell, allotment) * families_of(cell);
     if (tools_.recorder != nullptr)
-      tools_.recorder->enter({.phase = name_of(Phase::preparation),
+      tools_.recorder->enter({.activity = name_of(Activity::preparation),
                               .key_digest = digest_of_value(cell.key),
                               .cell = number_of(visit),
                               .limit = preparation_limits * policy_.call_limit_floor});
@@ -63,7 +64,7 @@ class Measurer::Impl {
     const auto rounds_end = Clock::now();
     run.verify_last();
     fixed_cost_ += Clock::now() - rounds_end;
-    run.soak(soak_share(cell, share), stop);
+    run.soak(soak_allotment(cell, allotment), stop);
     return run.finish();
   }
 
@@ -82,7 +83,7 @@ class Measurer::Impl {
     return word != 0;
   }
 
-  PhaseTimes& phases() { return phases_; }
+  ActivityTimes& activities() { return activities_; }
   [[nodiscard]] nanoseconds fixed_cost() const { return fixed_cost_; }
 
  private:
@@ -92,20 +93,20 @@ class Measurer::Impl {
     return static_cast<int>(families.size());
   }
 
-  /// What each winner's soak may take of a cell's share, expecting one winner in each family.
-  [[nodiscard]] nanoseconds soak_share(const Cell& cell, nanoseconds share) const {
+  /// What each winner's soak may take of a cell's allotment, expecting one winner in each family.
+  [[nodiscard]] nanoseconds soak_allotment(const Cell& cell, nanoseconds allotment) const {
     constexpr int soak_part = 4;  // at most this fraction (1/4) of a cell's time goes into soaks
     const Soak& soak = tools_.plan.soak;
     if (soak.runs == 0 || cell.is_holdout) return {};
-    return share.count() == 0 ? soak.time
-                              : std::min(soak.time, share / soak_part / families_of(cell));
+    return allotment.count() == 0 ? soak.time
+                                  : std::min(soak.time, allotment / soak_part / families_of(cell));
   }
 
   [[nodiscard]] VisitSetting setting_of(std::int64_t number) {
     return {.control = tools_.control,
             .plan = tools_.plan,
             .policy = policy_,
-            .phases = phases_,
+            .activities = activities_,
             .implementations = tools_.implementations,
             .recorder = tools_.recorder,
             .index = number};
@@ -140,7 +141,7 @@ class Measurer::Impl {
   /// Splits the launch when a cell of a world comes up for the first time; all ranks reach the
   /// cells in the same order.
   World& world_of(const Cell& cell) {
-    const PhaseScope scope(phases_, Phase::preparation);
+    const ActivityScope scope(activities_, Activity::preparation);
     std::optional<World>& world = worlds_[static_cast<std::size_t>(cell.world)];
     if (!world) {
       world.emplace();
@@ -165,7 +166,7 @@ class Measurer::Impl {
 
   Tools tools_;
   MeasurePolicy policy_;
-  PhaseTimes phases_;
+  ActivityTimes activities_;
   nanoseconds fixed_cost_{};
   std::vector<std::optional<World>> worlds_;
   std::vector<Bytes> regions_;  ///< of each world: what its cells' buffers need (region_size)
@@ -188,7 +189,7 @@ std::vector<CompatTime> Measurer::measure_like(CompatTool tool, const Cell& cell
 
 bool Measurer::is_stopped(const AbortFlag& stop) { return impl_->is_stopped(stop); }
 
-PhaseTimes& Measurer::phases() { return impl_->phases(); }
+ActivityTimes& Measurer::activities() { return impl_->activities(); }
 
 nanoseconds Measurer::fixed_cost() const { return impl_->fixed_cost(); }
 

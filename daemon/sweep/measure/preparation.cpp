@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "activity_clock.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/composition/composed.h"
 #include "colltune/kernels/composition/mesh_reduce.h"
-#include "phase_clock.h"
 
 namespace colltune {
 namespace {
@@ -56,7 +56,7 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
 bool has_kept_step(const CellContext& context, const Trial& trial, bool is_there) {
   if (trial.outcome != Outcome::unavailable && !trial.lacked_memory) return false;
   std::int64_t word = context.world.is_member() && is_there ? 1 : 0;
-  const PhaseScope scope(context.phases, Phase::control);
+  const ActivityScope scope(context.activities, Activity::control);
   context.enter_control();
   context.control.all_reduce_max({&word, 1});
   return word == 0;
@@ -70,7 +70,7 @@ std::vector<Trial*> find_lost(CellContext& context) {
   for (const Trial* trial : lost)
     words.push_back(
         trial->was_lost || (trial->operation != nullptr && trial->operation->is_lost()) ? 1 : 0);
-  const PhaseScope scope(context.phases, Phase::control);
+  const ActivityScope scope(context.activities, Activity::control);
   context.enter_control();
   context.control.all_reduce_max(words);
   std::size_t i = 0;
@@ -79,7 +79,7 @@ std::vector<Trial*> find_lost(CellContext& context) {
 }
 
 void let_go(const CellContext& context, Trial& trial) {
-  const PhaseScope scope(context.phases, Phase::preparation);
+  const ActivityScope scope(context.activities, Activity::preparation);
   context.enter_preparation(trial);
   if (trial.operation != nullptr) trial.operation->give_up();
   trial.operation.reset();
@@ -88,7 +88,7 @@ void let_go(const CellContext& context, Trial& trial) {
 
 /// Collective over the launch, for a trial that is in step.
 void leave_out(const CellContext& context, Trial& trial) {
-  const PhaseScope scope(context.phases, Phase::preparation);
+  const ActivityScope scope(context.activities, Activity::preparation);
   context.enter_preparation(trial);
   trial.operation.reset();
   end_trial(trial, Outcome::unavailable);
@@ -123,7 +123,7 @@ void end_lost(Trial& trial, const std::string& why) {
 void prepare_together(CellContext& context, Trial& trial) {
   context.enter_preparation(trial);
   if (context.world.is_member()) {
-    const PhaseScope scope(context.phases, Phase::preparation);
+    const ActivityScope scope(context.activities, Activity::preparation);
     trial.fault = catch_fault([&] {
       trial.operation = prepare(context, trial);
       if (const auto making = trial.operation->communicators_time()) trial.communicators = making;

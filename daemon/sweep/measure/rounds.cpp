@@ -10,11 +10,11 @@
 #include <map>
 #include <string_view>
 
+#include "activity_clock.h"
 #include "colltune/decide/statistics.h"
 #include "colltune/sweep/clock/run_timer.h"
 #include "control/extremes.h"
 #include "control/shared_result.h"
-#include "phase_clock.h"
 #include "preparation.h"
 #include "round_order.h"
 
@@ -136,7 +136,7 @@ bool Rounds::exchange(Brought& brought, bool is_last) {
 
   bool has_ended = false;
   {
-    const PhaseScope scope(context_.phases, Phase::control);
+    const ActivityScope scope(context_.activities, Activity::control);
     context_.enter_control();
     ExtremesExchange exchange;
     exchange.add_highest(brought.packed);
@@ -180,7 +180,7 @@ StartPolicy Rounds::first_start() {
   if (!world.is_member() || world.starts->is_oversubscribed() || world.starts->size() == 1 ||
       context_.plan.synchronization == Synchronization::barrier)
     return start;
-  const PhaseScope scope(context_.phases, Phase::warm_up);
+  const ActivityScope scope(context_.activities, Activity::warm_up);
   const Deadline deadline =
       Clock::now() + clock_limit + context_.limits_of(context_.trials.front()).barrier_limit;
   // Ranks that read one clock keep doing so; other clocks drift.
@@ -198,15 +198,15 @@ Rounds::Brought Rounds::run_untimed() {
   constexpr int verified_runs = 2;
   const int runs = context_.policy.warm_up_runs + (context_.pass == 0 ? 0 : verified_runs);
   const auto runs_of = [&](const Trial& trial) {
-    return std::max(runs, trial.planned->settling_calls + 1);
+    return std::max(runs, trial.planned->learning_calls + 1);
   };
   Brought brought(alive, runs_of);
   {
-    const PhaseScope scope(context_.phases, Phase::warm_up);
+    const ActivityScope scope(context_.activities, Activity::warm_up);
     for (std::size_t i = 0; i < alive.size(); ++i) {
       const auto begin = Clock::now();
       run_batch(context_, *alive[i],
-                {.phase = name_of(Phase::warm_up),
+                {.activity = name_of(Activity::warm_up),
                  .packed = brought.packed_of(i),
                  .marks = brought.marks_of(i)});
       alive[i]->run_cost =
@@ -222,13 +222,14 @@ Rounds::Brought Rounds::run_untimed() {
 void Rounds::warm_up(nanoseconds time_left) {
   const auto alive = context_.alive();
   if (alive.empty()) return;
-  context_.enter_run(name_of(Phase::warm_up), *alive.front(), context_.limits_of(*alive.front()));
+  context_.enter_run(name_of(Activity::warm_up), *alive.front(),
+                     context_.limits_of(*alive.front()));
   context_.start = first_start();
   Brought brought = run_untimed();
   // If a trial was lost and prepared anew, the warm-up runs say nothing and are repeated.
   while (has_renewed_) brought = run_untimed();
 
-  const PhaseScope scope(context_.phases, Phase::control);
+  const ActivityScope scope(context_.activities, Activity::control);
   context_.enter_control();
   const auto sizes =
       share_result<RoundSizes>(context_.control, [&] { return choose_sizes(brought, time_left); });
@@ -281,15 +282,15 @@ RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
     if (brought.trials[i]->is_alive())
       once[static_cast<std::size_t>(brought.trials[i] - context_.trials.data())] =
           fastest(brought.packed_of(i));
-  std::vector<Racer> racers;
+  std::vector<RacedTrial> raced;
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     const PlannedVariant& planned = *context_.trials[i].planned;
-    racers.push_back({.family = planned.family,
-                      .is_baseline = planned.is_baseline,
-                      .is_twin = planned.is_twin,
-                      .round_medians = std::span(once).subspan(i, std::isnan(once[i]) ? 0 : 1)});
+    raced.push_back({.family = planned.family,
+                     .is_baseline = planned.is_baseline,
+                     .is_twin = planned.is_twin,
+                     .round_medians = std::span(once).subspan(i, std::isnan(once[i]) ? 0 : 1)});
   }
-  const RaceState race = judge_race(racers, context_.plan.decision);
+  const RaceState race = judge_race(raced, context_.plan.decision);
   double round_ns = 0;
   for (std::size_t i = 0; i < context_.trials.size(); ++i) {
     if (!context_.trials[i].is_alive()) continue;
@@ -310,10 +311,10 @@ RoundSizes Rounds::choose_sizes(Brought& brought, nanoseconds time_left) const {
 }
 
 void Rounds::measure_hand_over() {
-  const PhaseScope scope(context_.phases, Phase::warm_up);
+  const ActivityScope scope(context_.activities, Activity::warm_up);
   const Trial& any = context_.trials.front();
   const RunLimits limits = context_.limits_of(any);
-  context_.enter_run(name_of(Phase::warm_up), any, limits);
+  context_.enter_run(name_of(Activity::warm_up), any, limits);
   World& world = context_.world;
   if (!world.is_member() || !HandOverProbe::is_defined_on(*world.starts)) return;
   const Deadline deadline = Clock::now() + limits.barrier_limit;
@@ -339,11 +340,11 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   const std::uint64_t seed = context_.seed;
   measure_hand_over();
   {
-    const PhaseScope scope(context_.phases, Phase::batch);
+    const ActivityScope scope(context_.activities, Activity::batch);
     for (const std::size_t i : round_order(brought.trials.size(), seed, round)) {
       Trial& trial = *brought.trials[i];
       run_batch(context_, trial,
-                {.phase = name_of(Phase::batch),
+                {.activity = name_of(Activity::batch),
                  .takeover = trial.takeover_runs,
                  .inspected =
                      may_inspect(round) ? choose_run(trial.samples_per_round, seed, round, i) : -1,
@@ -357,7 +358,7 @@ bool Rounds::run_round(int round, const std::function<bool()>& is_enough) {
   // interleaved rounds. It is not the last round either.
   if (has_renewed_) return false;
   if (context_.control.rank() == 0) {
-    const PhaseScope scope(context_.phases, Phase::control);
+    const ActivityScope scope(context_.activities, Activity::control);
     take_samples(brought, may_inspect(round));
     if (!is_last && is_look(static_cast<std::size_t>(round) + 1)) race_ = judge();
   }
@@ -396,13 +397,13 @@ void Rounds::take_samples(Brought& brought, bool is_inspected) {
 }
 
 RaceState Rounds::judge() const {
-  std::vector<Racer> racers;
+  std::vector<RacedTrial> raced;
   for (const Trial& trial : context_.trials)
-    racers.push_back({.family = trial.planned->family,
-                      .is_baseline = trial.planned->is_baseline,
-                      .is_twin = trial.planned->is_twin,
-                      .round_medians = trial.round_medians});
-  return judge_race(racers, context_.plan.decision);
+    raced.push_back({.family = trial.planned->family,
+                     .is_baseline = trial.planned->is_baseline,
+                     .is_twin = trial.planned->is_twin,
+                     .round_medians = trial.round_medians});
+  return judge_race(raced, context_.plan.decision);
 }
 
 bool Rounds::is_precise() const {

@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
+#include "activity_clock.h"
 #include "colltune/decide/decide.h"
 #include "colltune/sweep/clock/run_timer.h"
 #include "control/shared_result.h"
-#include "phase_clock.h"
 #include "preparation.h"
 
 namespace colltune {
@@ -40,12 +40,12 @@ std::vector<std::size_t> unsoaked_winners(const CellContext& context) {
 
 /// Verified runs on data that changes from run to run.
 void run_chunk(CellContext& context, Trial& trial, std::int64_t runs) {
-  const PhaseScope scope(context.phases, Phase::verification);
+  const ActivityScope scope(context.activities, Activity::verification);
   const RunLimits limits = context.limits_of(trial);
   World& world = context.world;
   bool may_call = true;
   for (std::int64_t run = 0; run < runs; ++run, ++trial.runs) {
-    context.enter_run(name_of(Phase::verification), trial, limits);
+    context.enter_run(name_of(Activity::verification), trial, limits);
     if (!world.is_member()) continue;
     const CellData::Check check{.pattern = DataPattern::exact,
                                 .seed = static_cast<int>(trial.runs % 2),
@@ -79,7 +79,7 @@ void soak_trial(CellContext& context, Trial& trial, nanoseconds most, const Abor
     Trial* const one = &trial;
     bool has_ended = false;
     {
-      const PhaseScope scope(context.phases, Phase::control);
+      const ActivityScope scope(context.activities, Activity::control);
       context.enter_control();
       const nanoseconds spent = Clock::now() - begin;
       const auto runs_left = static_cast<std::int64_t>(soak.runs) - done;
@@ -110,7 +110,7 @@ void soak_winners(CellContext& context, nanoseconds most, const AbortFlag& stop)
   if (context.plan.soak.runs == 0 || context.plan.soak.time.count() == 0) return;
   for (;;) {
     const auto winners = [&] {
-      const PhaseScope scope(context.phases, Phase::control);
+      const ActivityScope scope(context.activities, Activity::control);
       context.enter_control();
       return share_result<std::vector<std::size_t>>(context.control,
                                                     [&] { return unsoaked_winners(context); });

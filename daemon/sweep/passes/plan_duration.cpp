@@ -31,7 +31,7 @@ nanoseconds least_duration(const SweepPlan& plan, const MeasurePolicy& policy) {
     nanoseconds warm_up{};  // of all variants: as many runs each as in Rounds::warm_up
     for (const PlannedVariant& planned : cell.variants) {
       all += expected_call(planned);
-      warm_up += std::max(policy.warm_up_runs, planned.settling_calls + 1) * expected_call(planned);
+      warm_up += std::max(policy.warm_up_runs, planned.learning_calls + 1) * expected_call(planned);
     }
     const auto count = static_cast<std::int64_t>(cell.variants.size());
     const auto visit_of = [&](std::int64_t variants) {

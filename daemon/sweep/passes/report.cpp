@@ -149,15 +149,15 @@ std::string render_results(std::span<const Measurement> measurements,
   return text + render_faults(measurements);
 }
 
-std::string render_shares(const PhaseTimes& phases, std::chrono::nanoseconds elapsed) {
+std::string render_shares(const ActivityTimes& activities, std::chrono::nanoseconds elapsed) {
   const double whole = static_cast<double>(elapsed.count());
   const auto percent = [&](std::chrono::nanoseconds part) {
     return whole > 0 ? 100 * static_cast<double>(part.count()) / whole : 0.0;
   };
   std::string text;
-  for (const auto& phase : enum_names(Phase{}))
-    text += fmt::format("{} {:.1f} %, ", phase.name, percent(phases[phase.value]));
-  return text + fmt::format("other {:.1f} %", percent(elapsed - phases.total()));
+  for (const auto& activity : enum_names(Activity{}))
+    text += fmt::format("{} {:.1f} %, ", activity.name, percent(activities[activity.value]));
+  return text + fmt::format("other {:.1f} %", percent(elapsed - activities.total()));
 }
 
 }  // namespace colltune

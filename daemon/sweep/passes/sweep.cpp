@@ -12,7 +12,7 @@
 #include "colltune/decide/trials.h"
 #include "colltune/flight/flight_recorder.h"
 #include "control/shared_result.h"
-#include "measure/phase_clock.h"
+#include "measure/activity_clock.h"
 #include "visit_order.h"
 
 namespace colltune {
@@ -27,7 +27,7 @@ struct NextStep {
   std::optional<SweepEnd> end;
 };
 template <class Self, class Visitor>
-  requires std::same_as<std::remove_const_t<Self>, NextStep>
+requires std::same_as<std::remove_const_t<Self>, NextStep>
 constexpr void visit_fields(Self& self, Visitor&& visitor) {
   visitor("visit", self.visit);
   visitor("end", self.end);
@@ -51,8 +51,7 @@ class Driver {
     const auto left = has_budget() ? std::optional(budget_left()) : std::nullopt;
     const auto visit = order_.next(left);
     // If the budget has no time for further passes, nothing is lost: what was measured decides.
-    if (!visit)
-      return {.end = order_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget};
+    if (!visit) return {.end = order_.has_met_all_cells() ? SweepEnd::complete : SweepEnd::budget};
     if (tools_.progress != nullptr) tools_.progress->begin_cell(progress(*visit), cell_of(*visit));
     return {.visit = *visit};
   }
@@ -101,11 +100,11 @@ class Driver {
   Clock::time_point begin_;
 };
 
-/// The watchdog limits neither phase: the control plane has its own time-out, and a disk may take
-/// its time.
-void enter(const SweepTools& tools, Phase phase, bool is_collective) {
+/// The watchdog limits neither activity: the control plane has its own time-out, and a disk may
+/// take its time.
+void enter(const SweepTools& tools, Activity activity, bool is_collective) {
   if (tools.recorder != nullptr)
-    tools.recorder->enter({.phase = name_of(phase), .is_collective = is_collective});
+    tools.recorder->enter({.activity = name_of(activity), .is_collective = is_collective});
 }
 
 }  // namespace
@@ -128,10 +127,10 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
     // One step of the control plane: the measurements are kept, then the next visit is chosen. If
     // the journal fails on rank 0, the sweep ends everywhere.
     const NextStep step = [&] {
-      const PhaseScope scope(measurer.phases(), Phase::journal);
-      enter(tools, Phase::control, true);
+      const ActivityScope scope(measurer.activities(), Activity::journal);
+      enter(tools, Activity::control, true);
       return share_result<NextStep>(tools.control, [&] {
-        enter(tools, Phase::journal, false);
+        enter(tools, Activity::journal, false);
         if (visit)
           driver.keep(*visit, measured, measurer.fixed_cost());
         else
@@ -148,7 +147,7 @@ SweepOutcome run_sweep(const SweepTools& tools, const SweepPlan& plan,
     }
     measured = measurer.measure(*visit, earlier, tools.stop);
   }
-  outcome.phases = measurer.phases();
+  outcome.activities = measurer.activities();
   outcome.elapsed = Clock::now() - begin;
   if (tools.control.rank() == 0) driver.conclude(outcome);
   return outcome;

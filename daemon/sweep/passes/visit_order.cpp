@@ -48,8 +48,8 @@ std::size_t most_contenders_of(const Cell& cell) {
   return contenders;
 }
 
-/// By how much each cell's weight raises or lowers its visits' shares of the budget; 1 where all
-/// weights are alike.
+/// By how much each cell's weight raises or lowers its visits' allotments of the budget; 1 where
+/// all weights are alike.
 std::vector<double> favours_of(const SweepPlan& plan) {
   double sum = 0;
   for (const Cell& cell : plan.cells) sum += cell.weight;
@@ -182,7 +182,7 @@ std::optional<Visit> VisitOrder::next(std::optional<nanoseconds> left) {
   Visit visit{.cell = planned.cell, .pass = pass_, .variants = planned.variants};
   if (left) {
     const double part = part_of(pass_) * planned.claim / claims_of_pass_;
-    visit.share = std::max(nanoseconds(1), fraction_of(*left, part / parts_left()));
+    visit.allotment = std::max(nanoseconds(1), fraction_of(*left, part / parts_left()));
   }
   return visit;
 }

@@ -20,21 +20,21 @@ namespace colltune {
 ///
 /// The first pass visits every cell with all its variants and gets a quarter of the budget. The
 /// further passes get equal parts of the rest; they visit the cells that are not held out, with
-/// their contenders (contenders.h). A visit's share is its claim relative to what is left of its
-/// pass, so later visits gain what early ones save and lose what they overdraw. The claim is the
-/// estimate of what the visit costs, times its cell's weight relative to the mean of all cells, but
-/// at least a quarter and at most four times the estimate. If further passes
-/// would spend more than half of their time on anything but rounds (preparing, verifying, warming
-/// up), there are fewer of them. Their number is estimated from the costs of the visits so far,
-/// again before each pass.
+/// their contenders (contenders.h). A visit's allotment is its claim relative to what is left of
+/// its pass, so later visits gain what early ones save and lose what they overdraw. The claim is
+/// the estimate of what the visit costs, times its cell's weight relative to the mean of all cells,
+/// but at least a quarter and at most four times the estimate. If further passes would spend more
+/// than half of their time on anything but rounds (preparing, verifying, warming up), there are
+/// fewer of them. Their number is estimated from the costs of the visits so far, again before each
+/// pass.
 class VisitOrder {
  public:
   /// Visits with measurements among `stored` count as done.
   VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored);
 
-  /// The next visit, with its share of the budget's remainder `left` (empty: there is no budget). A
-  /// cell that, by the cost of the visits so far, could not even be started in that time is passed
-  /// over for one that can. Empty if all visits are done or none fits.
+  /// The next visit, with its allotment out of the budget's remainder `left` (empty: there is no
+  /// budget). A cell that, by the cost of the visits so far, could not even be started in that time
+  /// is passed over for one that can. Empty if all visits are done or none fits.
   [[nodiscard]] std::optional<Visit> next(std::optional<std::chrono::nanoseconds> left);
   /// Records the results of the visit that next() gave. `fixed_cost` is what it took in addition to
   /// its rounds.

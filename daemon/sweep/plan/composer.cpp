@@ -89,7 +89,7 @@ PlannedVariant Composer::as_trial(const Composition& composition) const {
                                : describe_substituted(composition);
   planned.variant = name_composition(operation_name(setting_.key.problem), composition);
   planned.composition = composition;
-  planned.settling_calls = settling_calls(composition, setting_.key, setting_.catalogue);
+  planned.learning_calls = learning_calls(composition, setting_.key, setting_.catalogue);
   planned.is_baseline = false;
   planned.supporting_kinds = kinds_;
   return planned;

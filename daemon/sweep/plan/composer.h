@@ -53,18 +53,18 @@ class Composer {
   using Class = std::vector<int>;
   [[nodiscard]] std::vector<Class> classes_of(std::span<const Option> options) const;
   [[nodiscard]] Composed groupings(std::span<const Option> options) const;
-  using Step = PartCall;  ///< what a group is asked to do
+  using Stage = PartCall;  ///< what a group is asked to do
   /// The groups of the world's ranks.
   struct Groups {
     std::vector<int> sizes;
     std::vector<std::vector<int>> ranks;  ///< of the launch
     GroupTopologies topologies;
   };
-  [[nodiscard]] std::vector<Step> steps_of(const Groups& groups, PartRole role,
-                                           const Class& of_class) const;
+  [[nodiscard]] std::vector<Stage> stages_of(const Groups& groups, PartRole role,
+                                             const Class& of_class) const;
   /// Combines each of `insides` with each implementation across the groups, in the variant that is
   /// expected to be fastest.
-  [[nodiscard]] std::vector<Composition> with_bridges(const Step& across,
+  [[nodiscard]] std::vector<Composition> with_bridges(const Stage& across,
                                                       std::span<const Composition> insides) const;
   [[nodiscard]] const Capability& capability(int kind) const {
     return setting_.availability.kinds[static_cast<std::size_t>(kind)];

@@ -69,21 +69,21 @@ std::set<std::vector<int>> Composer::like_ranks(std::span<const Option> options)
   return found;
 }
 
-std::vector<Composer::Step> Composer::steps_of(const Groups& groups, PartRole role,
-                                               const Class& of_class) const {
-  std::vector<Step> steps;
+std::vector<Composer::Stage> Composer::stages_of(const Groups& groups, PartRole role,
+                                                 const Class& of_class) const {
+  std::vector<Stage> stages;
   for (std::size_t group = 0; group < groups.ranks.size(); ++group) {
     const int kind = kind_of(groups.ranks[group].front());
-    const GroupedSteps asked =
-        grouped_steps(setting_.key.problem, groups.sizes, static_cast<int>(group));
-    const auto& step = role == PartRole::before ? asked.before : asked.after;
-    if (step && std::ranges::find(of_class, kind) != of_class.end())
-      steps.push_back({*step, groups.topologies.inside[group], groups.ranks[group]});
+    const GroupedStages asked =
+        grouped_stages(setting_.key.problem, groups.sizes, static_cast<int>(group));
+    const auto& stage = role == PartRole::before ? asked.before : asked.after;
+    if (stage && std::ranges::find(of_class, kind) != of_class.end())
+      stages.push_back({*stage, groups.topologies.inside[group], groups.ranks[group]});
   }
-  return steps;
+  return stages;
 }
 
-std::vector<Composition> Composer::with_bridges(const Step& across,
+std::vector<Composition> Composer::with_bridges(const Stage& across,
                                                 std::span<const Composition> insides) const {
   std::vector<Composition> found;
   const auto bridges = setting_.selected.find(across.problem.collective);
@@ -120,21 +120,21 @@ Composer::Composed Composer::groupings(std::span<const Option> options) const {
   Composition own = library;
   for (const Class& of_class : classes)
     for (const PartRole role : {PartRole::before, PartRole::after}) {
-      const std::vector<Step> steps = steps_of(groups, role, of_class);
-      if (steps.empty()) continue;
-      const PartChooser::Choice choice = parts_.choose(steps, of_class);
+      const std::vector<Stage> stages = stages_of(groups, role, of_class);
+      if (stages.empty()) continue;
+      const PartChooser::Choice choice = parts_.choose(stages, of_class);
       if (!choice.own)
-        return {
-            .compositions = {},
-            .why_none = fmt::format("no implementation that was chosen does {} among ranks like {}",
-                                    describe(steps.front().problem), first_rank(of_class.front()))};
+        return {.compositions = {},
+                .why_none =
+                    fmt::format("no implementation that was chosen does {} among ranks like {}",
+                                describe(stages.front().problem), first_rank(of_class.front()))};
       const auto add = [&](Composition& to, const Variant& variant) {
         to.parts.push_back({.role = role, .kinds = digests_of(of_class), .variant = variant});
       };
       add(own, *choice.own);
       add(library, choice.library ? *choice.library : *choice.own);
     }
-  const Step across{grouped_steps(problem, groups.sizes, 0).bridge, groups.topologies.bridge, {}};
+  const Stage across{grouped_stages(problem, groups.sizes, 0).bridge, groups.topologies.bridge, {}};
   Composed composed{.compositions = with_bridges(across, std::vector{library, own}),
                     .why_none = {}};
   if (composed.compositions.empty())
@@ -151,27 +151,27 @@ std::string Composer::why_not_grouped_here(const Composition& composition) const
       .ranks = ranks_by_group(grouping.group_of_rank, setting_.world.ranks),
       .topologies = grouped_topologies(nodes_, grouping.group_of_rank, problem.collective)};
   if (std::string why = why_not_grouped(problem, groups.sizes); !why.empty()) return why;
-  const auto why_not_inside = [&](const std::optional<Problem>& step,
+  const auto why_not_inside = [&](const std::optional<Problem>& stage,
                                   const std::optional<Variant>& variant, std::size_t group) {
-    if (step.has_value() != variant.has_value() ||
-        (step && find(*variant)->collective() != step->collective))
+    if (stage.has_value() != variant.has_value() ||
+        (stage && find(*variant)->collective() != stage->collective))
       return fmt::format("its parts are not those of {}", name_of(problem.collective));
-    if (!step) return std::string();
+    if (!stage) return std::string();
     std::set<int> kinds;
     for (const int rank : groups.ranks[group]) kinds.insert(kind_of(rank));
     return parts_.why_not_among(*find(*variant), *variant,
-                                {*step, groups.topologies.inside[group], {}},
+                                {*stage, groups.topologies.inside[group], {}},
                                 std::vector<int>(kinds.begin(), kinds.end()));
   };
   for (std::size_t group = 0; group < groups.sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, groups.sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, groups.sizes, static_cast<int>(group));
     const GroupVariants& own = grouping.inside[group];
-    std::string why = why_not_inside(steps.before, own.before, group);
-    if (why.empty()) why = why_not_inside(steps.after, own.after, group);
+    std::string why = why_not_inside(stages.before, own.before, group);
+    if (why.empty()) why = why_not_inside(stages.after, own.after, group);
     if (!why.empty()) return why;
   }
   const Implementation& bridge = *find(grouping.bridge);
-  const Problem across = grouped_steps(problem, groups.sizes, 0).bridge;
+  const Problem across = grouped_stages(problem, groups.sizes, 0).bridge;
   if (bridge.collective() != across.collective)
     return fmt::format("its bridge is not one of {}", name_of(problem.collective));
   return parts_.why_not_among(bridge, grouping.bridge, {across, groups.topologies.bridge, {}},

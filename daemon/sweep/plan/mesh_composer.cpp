@@ -197,7 +197,7 @@ PlannedVariant MeshComposer::as_trial(const Composition& composition) const {
       .rounding = numerics.rounding,
       .numeric_class = numerics.numeric_class,
       .call_limit = call_limit(mesh_cost(key.problem, composition, nodes_, setting_.catalogue)),
-      .settling_calls = settling_calls(composition, key, setting_.catalogue),
+      .learning_calls = learning_calls(composition, key, setting_.catalogue),
       .supporting_kinds = kinds_};
   planned.variant = name_composition(operation_name(key.problem), composition);
   planned.composition = composition;

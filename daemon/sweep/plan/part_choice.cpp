@@ -17,7 +17,8 @@ namespace colltune {
 namespace {
 
 /// Cost model that picks which of several variants is tried for a part for which nothing was
-/// measured: 300 ns a step and 0.1 ns a byte. The resulting composition is measured like any other.
+/// measured: 300 ns a stage and 0.1 ns a byte. The resulting composition is measured like any
+/// other.
 double expected_time(const Cost& cost) {
   constexpr double step_ns = 300;
   constexpr double byte_ns = 0.1;
@@ -29,16 +30,16 @@ constexpr double farthest_size = 4;
 
 }  // namespace
 
-PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps,
+PartChooser::Choice PartChooser::choose(std::span<const PartCall> stages,
                                         std::span<const int> kinds) const {
   Choice choice;
-  const auto found = setting_.selected.find(steps.front().problem.collective);
+  const auto found = setting_.selected.find(stages.front().problem.collective);
   if (found == setting_.selected.end()) return choice;
   double least = 0;
   std::string_view library_family;
   for (const Implementation* const implementation : found->second) {
     if (implementation->family() == library_family) continue;
-    const auto variant = cheapest(*implementation, steps, kinds);
+    const auto variant = cheapest(*implementation, stages, kinds);
     if (!variant) continue;
     // The baselines come first.
     if (implementation->is_baseline()) {
@@ -47,28 +48,28 @@ PartChooser::Choice PartChooser::choose(std::span<const PartCall> steps,
       continue;
     }
     const double time = expected_time(
-        implementation->cost(steps.front().problem, steps.front().topology, *variant));
+        implementation->cost(stages.front().problem, stages.front().topology, *variant));
     if (choice.own && time >= least) continue;
     choice.own = variant;
     least = time;
   }
   if (!choice.own) choice.own = choice.library;
-  for (const PartCall& step : steps) {
-    const auto known = best_known(step);
+  for (const PartCall& stage : stages) {
+    const auto known = best_known(stage);
     const Implementation* const implementation = known ? find(*known) : nullptr;
-    if (implementation == nullptr || !can_run(*implementation, *known, steps, kinds)) continue;
+    if (implementation == nullptr || !can_run(*implementation, *known, stages, kinds)) continue;
     choice.own = known;
     break;
   }
   return choice;
 }
 
-std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
-  const Topology topology = topology_of(setting_.availability, step.ranks);
+std::optional<Variant> PartChooser::best_known(const PartCall& stage) const {
+  const Topology topology = topology_of(setting_.availability, stage.ranks);
   // If ranks of other capability share this topology, the decisions of these ranks may be stored
   // under the topology that names their capabilities.
   Topology of_these_alone = topology;
-  of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, step.ranks);
+  of_these_alone.layout_digest = digest_of_capabilities(setting_.availability, stage.ranks);
   const Decision* nearest = nullptr;
   std::pair<bool, double> least;  // whether the topology may be shared with other ranks, then the
                                   // distance in size
@@ -81,9 +82,9 @@ std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
         !parts_named_by(decision.ranked.front().variant).empty())
       continue;
     Problem alike = key.problem;
-    alike.message_size = step.problem.message_size;
-    alike.in_place = step.problem.in_place;
-    if (alike != step.problem) continue;
+    alike.message_size = stage.problem.message_size;
+    alike.in_place = stage.problem.in_place;
+    if (alike != stage.problem) continue;
     const double factor = std::abs(std::log(static_cast<double>(key.problem.message_size.value) /
                                             static_cast<double>(alike.message_size.value)));
     const std::pair distance(!is_of_these_alone, factor);
@@ -96,19 +97,19 @@ std::optional<Variant> PartChooser::best_known(const PartCall& step) const {
 }
 
 std::optional<Variant> PartChooser::cheapest(const Implementation& implementation,
-                                             std::span<const PartCall> steps,
+                                             std::span<const PartCall> stages,
                                              std::span<const int> kinds) const {
   std::set<Variant> seen;
   std::optional<Variant> found;
   double least = 0;
-  for (const PartCall& step : steps)
+  for (const PartCall& stage : stages)
     for (const int kind : kinds)
       for (Variant& variant :
-           implementation.variants(step.problem, step.topology, capability(kind))) {
-        if (!seen.insert(variant).second || !can_run(implementation, variant, steps, kinds))
+           implementation.variants(stage.problem, stage.topology, capability(kind))) {
+        if (!seen.insert(variant).second || !can_run(implementation, variant, stages, kinds))
           continue;
         const double time =
-            expected_time(implementation.cost(step.problem, step.topology, variant));
+            expected_time(implementation.cost(stage.problem, stage.topology, variant));
         if (found && time >= least) continue;
         found = std::move(variant);
         least = time;
@@ -117,22 +118,22 @@ std::optional<Variant> PartChooser::cheapest(const Implementation& implementatio
 }
 
 bool PartChooser::can_run(const Implementation& implementation, const Variant& variant,
-                          std::span<const PartCall> steps, std::span<const int> kinds) const {
-  return std::ranges::all_of(steps, [&](const PartCall& step) {
-    return why_not_among(implementation, variant, step, kinds).empty();
+                          std::span<const PartCall> stages, std::span<const int> kinds) const {
+  return std::ranges::all_of(stages, [&](const PartCall& stage) {
+    return why_not_among(implementation, variant, stage, kinds).empty();
   });
 }
 
 std::string PartChooser::why_not_among(const Implementation& implementation, const Variant& variant,
-                                       const PartCall& step, std::span<const int> kinds) const {
+                                       const PartCall& stage, std::span<const int> kinds) const {
   if (implementation.facts().buffer_source != nullptr)
     return "its buffers come from a library, those of parts do not";
   std::vector<const Capability*> capabilities;
   for (const int kind : kinds) capabilities.push_back(&capability(kind));
   if (std::string why = why_not_together(implementation, capabilities); !why.empty()) return why;
   for (const int kind : kinds)
-    if (const Support support = support_of(implementation, step.problem, setting_.key.calling,
-                                           step.topology, capability(kind), variant);
+    if (const Support support = support_of(implementation, stage.problem, setting_.key.calling,
+                                           stage.topology, capability(kind), variant);
         !support)
       return fmt::format("{} (ranks like {}, {})", support.reason(), first_rank(kind),
                          to_string(variant));

@@ -36,18 +36,18 @@ PlannedVariant describe_variant(const Implementation& implementation, const Tuni
       .numeric_class = numerics.numeric_class,
       .limits = implementation.limits(variant),
       .call_limit = call_limit(implementation.cost(problem, key.topology, variant)),
-      .settling_calls = traits.settling_calls,
+      .learning_calls = traits.learning_calls,
       .supporting_kinds = std::move(supporting_kinds)};
   planned.variant = std::move(variant);
   return planned;
 }
 
-int settling_calls(const Composition& composition, const TuningKey& key,
+int learning_calls(const Composition& composition, const TuningKey& key,
                    const Implementations& catalogue) {
   int most = 0;
   for (const Part& part : composition.parts)
     if (const auto* const found = find_implementation(catalogue, part.variant.implementation))
-      most = std::max(most, found->traits(key.problem, key.topology, part.variant).settling_calls);
+      most = std::max(most, found->traits(key.problem, key.topology, part.variant).learning_calls);
   return most;
 }
 

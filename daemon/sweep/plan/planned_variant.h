@@ -21,7 +21,7 @@ namespace colltune {
                                               std::vector<int> supporting_kinds);
 
 /// The maximum over all parts of `composition`, as if each part ran `key` by itself.
-[[nodiscard]] int settling_calls(const Composition& composition, const TuningKey& key,
+[[nodiscard]] int learning_calls(const Composition& composition, const TuningKey& key,
                                  const Implementations& catalogue);
 
 }  // namespace colltune

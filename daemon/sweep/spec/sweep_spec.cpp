@@ -66,9 +66,8 @@ void append_range(std::string_view item, std::size_t dots, std::vector<Bytes>& s
 /// Throws if a size is too large, or there are too many.
 void check_sizes(const std::vector<Bytes>& sizes) {
   if (sizes.size() > most_sizes)
-    throw Error(StatusCode::invalid_argument,
-                std::to_string(sizes.size()) + " sizes; at most " + std::to_string(most_sizes) +
-                    " are allowed");
+    throw Error(StatusCode::invalid_argument, std::to_string(sizes.size()) + " sizes; at most " +
+                                                  std::to_string(most_sizes) + " are allowed");
   for (const Bytes size : sizes)
     if (size > largest_size)
       throw Error(StatusCode::invalid_argument, "the size " + format_bytes(size) +
@@ -339,7 +338,7 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
     throw Error(StatusCode::invalid_argument,
                 place("launch_rounds") +
                     ": there are no /launch_environments whose launches it could count");
-  spec.launch_rounds = root.value("launch_rounds", spec.launch_rounds);
+  spec.launch_turns = root.value("launch_rounds", spec.launch_turns);
   const std::filesystem::path folder = std::filesystem::path(file_name).parent_path();
   for (const auto& plugin : root.value("plugins", json::array()))
     spec.plugins.push_back((folder / plugin.get<std::string>()).lexically_normal().string());

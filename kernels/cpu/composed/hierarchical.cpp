@@ -155,12 +155,13 @@ using WriteWave = void (*)(ScheduleWriter&, const Variant&, const Composition&);
 
 ScheduledAlgorithm compose(Collective collective, std::string description, WriteWave write,
                            const Composition& of) {
-  ScheduledAlgorithm made{.name = "cpu." + std::string(name_of(collective)) + "_hierarchical",
-                          .description = std::move(description),
-                          .collective = collective,
-                          .min_ranks = 4,
-                          .is_pipeline = true,
-                          .knobs = {knob_of("inside", of.inside), knob_of("across", of.across)}};
+  ScheduledAlgorithm made{
+      .name = "cpu." + std::string(name_of(collective)) + "_hierarchical",
+      .description = std::move(description),
+      .collective = collective,
+      .min_ranks = 4,
+      .is_pipeline = true,
+      .parameters = {choices_of("inside", of.inside), choices_of("across", of.across)}};
   made.write_wave = [write, of](ScheduleWriter& writer, const Variant& variant) {
     write(writer, variant, of);
   };
@@ -188,7 +189,7 @@ Implementations compose_hierarchical(const Implementations& all) {
                          "reduce-scatter in each node, all-reduce across, all-gather in each node: "
                          "S / (ranks per node) bytes through each link, times the across level's",
                          write_all_reduce, of_all_reduce));
-  made.back().knobs.push_back(knob_of("gather", of_all_reduce.gather));
+  made.back().parameters.push_back(choices_of("gather", of_all_reduce.gather));
   made.back().is_tried = is_pair;
   made.back().shares = [of_all_reduce](const ScheduledCall& shape, const Variant& variant) {
     const NodeGrid grid = grid_of(shape);

@@ -13,7 +13,7 @@
 #include "../low_latency.h"
 #include "arithmetic/numerics.h"
 #include "colltune/kernels/catalogue.h"
-#include "composition/joint_steps.h"
+#include "composition/joint_stages.h"
 #include "node_grid.h"
 #include "schedule/levels.h"
 #include "shared_memory/shared_memory_support.h"
@@ -27,10 +27,10 @@ constexpr std::string_view across_words = "its part across the nodes";
 // For longer messages, schedules by levels work chunk by chunk. A message of this size, rounded up
 // to a multiple of the ranks of a node, is still short enough for low latency.
 constexpr Bytes largest_message{32 << 10};
-constexpr std::string_view across_knob = "across";
+constexpr std::string_view across_parameter = "across";
 
 /// The collectives of the levels, in order; nothing for a level without one.
-struct Steps {
+struct Stages {
   std::optional<Problem> before{};  ///< inside each node
   Problem across;
   std::optional<Problem> after{};  ///< inside each node
@@ -38,9 +38,9 @@ struct Steps {
   Bytes padded{};
 };
 
-/// The steps of `problem` on nodes with `places` ranks each. An average is a sum until the end.
-Steps steps_of(const Problem& problem, int places) {
-  const auto step = [&](Collective collective, std::uint64_t size, bool in_place) {
+/// The stages of `problem` on nodes with `places` ranks each. An average is a sum until the end.
+Stages stages_of(const Problem& problem, int places) {
+  const auto stage = [&](Collective collective, std::uint64_t size, bool in_place) {
     const bool reduces = shape_of(collective).reduces;
     const ReduceOp op = problem.reduce_op == ReduceOp::avg ? ReduceOp::sum : problem.reduce_op;
     return Problem{.collective = collective,
@@ -56,27 +56,27 @@ Steps steps_of(const Problem& problem, int places) {
     const std::uint64_t share = (size / element + ranks - 1) / ranks * element;
     const Bytes padded{share * ranks};
     const bool in_place = problem.in_place || padded != problem.message_size;
-    return {.before = step(Collective::reduce_scatter, padded.value, in_place),
-            .across = step(Collective::all_reduce, share, true),
-            .after = step(Collective::all_gather, padded.value, true),
+    return {.before = stage(Collective::reduce_scatter, padded.value, in_place),
+            .across = stage(Collective::all_reduce, share, true),
+            .after = stage(Collective::all_gather, padded.value, true),
             .padded = padded};
   }
   const std::uint64_t across = size / ranks;
   if (problem.collective == Collective::reduce_scatter)
-    return {.before = step(Collective::reduce_scatter, size, false),
-            .across = step(Collective::reduce_scatter, across, false)};
-  return {.across = step(Collective::all_gather, across, false),
-          .after = step(Collective::all_gather, size, false)};
+    return {.before = stage(Collective::reduce_scatter, size, false),
+            .across = stage(Collective::reduce_scatter, across, false)};
+  return {.across = stage(Collective::all_gather, across, false),
+          .after = stage(Collective::all_gather, size, false)};
 }
 
-/// Where a rank's data lies in each step, and what it copies before and after the steps.
+/// Where a rank's data lies in each stage, and what it copies before and after the stages.
 struct Layout {
   CallBuffers before{};
   CallBuffers across{};
   CallBuffers after{};
   Copies copies_before{};
   Copies copies_after{};
-  std::span<std::byte> sum{};  ///< this rank's part of the result after the step across
+  std::span<std::byte> sum{};  ///< this rank's part of the result after the stage across
 };
 
 /// Copies between two orders of all ranks' blocks: by rank, and by place and then node.
@@ -88,7 +88,7 @@ void for_each_block(const NodeGrid& grid, std::size_t block, Copy copy) {
       copy(ordered, static_cast<std::size_t>(grid.rank(node, place)) * block);
 }
 
-/// The largest calls that the steps of `call` and of those that may follow it make.
+/// The largest calls that the stages of `call` and of those that may follow it make.
 struct Capacities {
   Bytes inside{};  ///< 0: no call follows
   Bytes across{};
@@ -103,16 +103,16 @@ Capacities capacities_of(const Call& call, int places) {
           .across = {call.capacity.value / ranks + rounded}};
 }
 
-/// Memory between the steps: what lies in the order of the one step's blocks, and of the other's.
+/// Memory between the stages: what lies in the order of the one stage's blocks, and of the other's.
 struct Areas {
   std::span<std::byte> whole{};
   std::span<std::byte> column{};
 
-  Areas(const Call& call, const NodeGrid& grid, StepMemory& memory) {
+  Areas(const Call& call, const NodeGrid& grid, StageMemory& memory) {
     Problem problem = call.problem;
     problem.message_size = std::max(problem.message_size, call.capacity);
     const auto places = static_cast<std::uint64_t>(grid.places());
-    const Bytes largest = std::max(steps_of(problem, grid.places()).padded,
+    const Bytes largest = std::max(stages_of(problem, grid.places()).padded,
                                    capacities_of(call, grid.places()).inside);
     if (problem.collective == Collective::all_reduce) {
       whole = memory.add(largest, nullptr);
@@ -132,11 +132,11 @@ void lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& are
   const auto at = static_cast<std::size_t>(place);
   switch (call.problem.collective) {
     case Collective::all_reduce: {
-      const Steps steps = steps_of(call.problem, grid.places());
+      const Stages stages = stages_of(call.problem, grid.places());
       std::span<std::byte> whole = own.receive;
       std::span<const std::byte> input = own.send;
-      if (steps.padded != call.problem.message_size) {
-        whole = areas.whole.first(steps.padded.value);
+      if (stages.padded != call.problem.message_size) {
+        whole = areas.whole.first(stages.padded.value);
         input = whole;
         layout.copies_before.add(whole.data(), own.send.data(), own.send.size());
         layout.copies_after.add(own.receive.data(), whole.data(), own.receive.size());
@@ -181,7 +181,7 @@ void lay_out(const Call& call, const NodeGrid& grid, int place, const Areas& are
               "no levels for " + std::string(name_of(call.problem.collective)));
 }
 
-/// Runs the levels. Its communicators are destroyed after its steps.
+/// Runs the levels. Its communicators are destroyed after its stages.
 class LevelsOperation final : public Operation {
  public:
   LevelsOperation(Communicator& communicator, const Call& call, NodeGrid grid, Deadline deadline)
@@ -191,50 +191,50 @@ class LevelsOperation final : public Operation {
         place(place_in(grid.of_node(node), rank)),
         inside(communicator.split(node, place, deadline)),
         across(communicator.split(place, node, deadline)),
-        steps(joint_words, communicator, call.buffers),
+        stages(joint_words, communicator, call.buffers),
         prepared_(call),
         grid_(std::move(grid)) {}
 
   /// Local, and may throw on this rank only.
-  void make_areas() { areas_.emplace(prepared_, grid_, steps.memory()); }
+  void make_areas() { areas_.emplace(prepared_, grid_, stages.memory()); }
 
-  void bind(const CallBuffers& buffers) override { steps.bind(buffers); }
+  void bind(const CallBuffers& buffers) override { stages.bind(buffers); }
   void rebind(const Call& call) override {
     check_rebound(prepared_, call, rank, ranks);
     use(call);
-    steps.rebind(call.buffers);
+    stages.rebind(call.buffers);
   }
-  void start() override { steps.start(); }
-  void wait(Deadline deadline) override { steps.wait(deadline); }
-  [[nodiscard]] bool is_lost() const override { return steps.is_lost(); }
-  void give_up() noexcept override { steps.give_up(); }
+  void start() override { stages.start(); }
+  void wait(Deadline deadline) override { stages.wait(deadline); }
+  [[nodiscard]] bool is_lost() const override { return stages.is_lost(); }
+  void give_up() noexcept override { stages.give_up(); }
 
-  /// Sets what each step does in `call`.
+  /// Sets what each stage does in `call`.
   void use(const Call& call) {
-    const Steps next = steps_of(call.problem, grid_.places());
+    const Stages next = stages_of(call.problem, grid_.places());
     const Capacities capacities = capacities_of(prepared_, grid_.places());
     // The lists of copies keep their memory from call to call.
     Layout layout;
-    const std::size_t last = steps.size() - 1;
-    std::swap(layout.copies_before, steps.at(0).copies);
-    std::swap(layout.copies_after, steps.at(last).copies);
+    const std::size_t last = stages.size() - 1;
+    std::swap(layout.copies_before, stages.at(0).copies);
+    std::swap(layout.copies_after, stages.at(last).copies);
     layout.copies_before.reset(static_cast<std::size_t>(ranks));
     layout.copies_after.reset(static_cast<std::size_t>(ranks));
     lay_out(call, grid_, place, *areas_, layout);
     std::size_t at = 0;
     const auto set = [&](const Problem& problem, const CallBuffers& buffers, Bytes capacity) {
-      steps.at(at++).call = {.problem = problem, .buffers = buffers, .capacity = capacity};
+      stages.at(at++).call = {.problem = problem, .buffers = buffers, .capacity = capacity};
     };
-    steps.at(at++).copies = std::move(layout.copies_before);
+    stages.at(at++).copies = std::move(layout.copies_before);
     if (next.before) set(*next.before, layout.before, capacities.inside);
     set(next.across, layout.across, capacities.across);
     if (call.problem.reduce_op == ReduceOp::avg)
-      steps.at(at).division = Division(layout.sum, call.problem.data_type, ranks, nullptr);
+      stages.at(at).division = Division(layout.sum, call.problem.data_type, ranks, nullptr);
     else
-      steps.at(at).division = {};
+      stages.at(at).division = {};
     ++at;
     if (next.after) set(*next.after, layout.after, capacities.inside);
-    steps.at(last).copies = std::move(layout.copies_after);
+    stages.at(last).copies = std::move(layout.copies_after);
   }
 
   const int rank;
@@ -243,7 +243,7 @@ class LevelsOperation final : public Operation {
   const int place;
   std::unique_ptr<Communicator> inside;
   std::unique_ptr<Communicator> across;
-  JointSteps steps;
+  JointStages stages;
 
  private:
   [[nodiscard]] static int place_in(const std::vector<int>& members, int rank) {
@@ -263,15 +263,15 @@ class HierarchicalLowLatency final : public Implementation {
              .description = std::move(description),
              .collective = collective,
              .family = "colltune"}) {
-    const Steps steps = steps_of({.collective = collective}, 1);
-    const auto inside = [&](const std::optional<Problem>& step) {
-      if (!step) return static_cast<const Implementation*>(nullptr);
+    const Stages stages = stages_of({.collective = collective}, 1);
+    const auto inside = [&](const std::optional<Problem>& stage) {
+      if (!stage) return static_cast<const Implementation*>(nullptr);
       return find_implementation(low_latency_,
-                                 "cpu." + std::string(name_of(step->collective)) + "_low_latency");
+                                 "cpu." + std::string(name_of(stage->collective)) + "_low_latency");
     };
-    before_ = inside(steps.before);
-    after_ = inside(steps.after);
-    levels_ = levels_for(all, steps.across.collective, true);
+    before_ = inside(stages.before);
+    after_ = inside(stages.after);
+    levels_ = levels_for(all, stages.across.collective, true);
     for (const Level& level : *levels_)
       across_.push_back(std::move(make_scheduled({level.algorithm}).front()));
   }
@@ -280,15 +280,15 @@ class HierarchicalLowLatency final : public Implementation {
                                 const Capability& capability) const override {
     const bool has_grid = why_no_grid(topology).empty();
     const int places = has_grid ? topology.ranks_per_node : 2;
-    const Steps steps = steps_of(problem, places);
+    const Stages stages = stages_of(problem, places);
     const std::vector<Variant> insides = inside().variants(
-        steps.before ? *steps.before : *steps.after, inside_of(topology, places), capability);
+        stages.before ? *stages.before : *stages.after, inside_of(topology, places), capability);
     std::vector<Variant> all;
     for (const Level& level : *levels_) {
       if (has_grid && !why_not_among(level.algorithm, topology.nodes).empty()) continue;
       for (Variant variant : insides) {
         variant.implementation = name();
-        variant.parameters.push_back({std::string(across_knob), level.word});
+        variant.parameters.push_back({std::string(across_parameter), level.word});
         std::ranges::sort(variant.parameters);
         all.push_back(std::move(variant));
       }
@@ -306,14 +306,14 @@ class HierarchicalLowLatency final : public Implementation {
       return Support::no(std::move(why));
     const Level* const level = find_level(variant);
     if (level == nullptr)
-      return Support::no(std::string(across_knob) + " must be one of " + words());
+      return Support::no(std::string(across_parameter) + " must be one of " + words());
     if (std::string why = why_not_among(level->algorithm, topology.nodes); !why.empty())
       return Support::no("across nodes: " + why);
     Support support = Support::yes();
-    for_each_inside(steps_of(problem, topology.ranks_per_node), [&](const Problem& step,
-                                                                    const Implementation& by) {
+    for_each_inside(stages_of(problem, topology.ranks_per_node), [&](const Problem& stage,
+                                                                     const Implementation& by) {
       if (support)
-        support = by.supports(step, node_of(topology), capability, inside_variant(variant, by));
+        support = by.supports(stage, node_of(topology), capability, inside_variant(variant, by));
     });
     return support ? support : Support::no("inside a node: " + support.reason());
   }
@@ -324,20 +324,20 @@ class HierarchicalLowLatency final : public Implementation {
 
   std::string protocol(const Problem& problem, const Variant& variant) const override {
     // The protocol inside is that of low latency; the sizes follow from the problem.
-    return "levels;" + name() + ";" + word(variant, across_knob) + ";" +
+    return "levels;" + name() + ";" + word(variant, across_parameter) + ";" +
            inside().protocol(problem, inside_variant(variant, inside()));
   }
 
   Cost cost(const Problem& problem, const Topology& topology,
             const Variant& variant) const override {
-    const Steps steps = steps_of(problem, topology.ranks_per_node);
+    const Stages stages = stages_of(problem, topology.ranks_per_node);
     Topology across = topology;
     across.ranks = topology.nodes;
     across.ranks_per_node = 1;
-    const Level& level = level_of(levels_, variant, across_knob);
-    Cost sum = across_of(level).cost(steps.across, across, variant_of(level));
-    for_each_inside(steps, [&](const Problem& step, const Implementation& by) {
-      const Cost own = by.cost(step, node_of(topology), inside_variant(variant, by));
+    const Level& level = level_of(levels_, variant, across_parameter);
+    Cost sum = across_of(level).cost(stages.across, across, variant_of(level));
+    for_each_inside(stages, [&](const Problem& stage, const Implementation& by) {
+      const Cost own = by.cost(stage, node_of(topology), inside_variant(variant, by));
       sum.steps += own.steps;
       sum.bytes_per_rank += own.bytes_per_rank;
       sum.reduced_bytes += own.reduced_bytes;
@@ -352,16 +352,16 @@ class HierarchicalLowLatency final : public Implementation {
   }
 
   bool covers(const Variant& wide, const Variant& narrow) const override {
-    return word(wide, across_knob) == word(narrow, across_knob) &&
+    return word(wide, across_parameter) == word(narrow, across_parameter) &&
            inside().covers(inside_variant(wide, inside()), inside_variant(narrow, inside()));
   }
   CallTraits traits(const Problem& problem, const Topology& topology,
                     const Variant& variant) const override {
     CallTraits all{.why_not_bound = {}, .why_not_rebound = {}};
-    for_each_inside(steps_of(problem, topology.ranks_per_node), [&](const Problem& step,
-                                                                    const Implementation& by) {
-      const CallTraits own = by.traits(step, node_of(topology), inside_variant(variant, by));
-      all.settling_calls = std::max(all.settling_calls, own.settling_calls);
+    for_each_inside(stages_of(problem, topology.ranks_per_node), [&](const Problem& stage,
+                                                                     const Implementation& by) {
+      const CallTraits own = by.traits(stage, node_of(topology), inside_variant(variant, by));
+      all.learning_calls = std::max(all.learning_calls, own.learning_calls);
     });
     return all;
   }
@@ -375,9 +375,9 @@ class HierarchicalLowLatency final : public Implementation {
     return before_ != nullptr ? *before_ : *after_;
   }
   template <class Act>
-  void for_each_inside(const Steps& steps, Act act) const {
-    if (steps.before) act(*steps.before, *before_);
-    if (steps.after) act(*steps.after, *after_);
+  void for_each_inside(const Stages& stages, Act act) const {
+    if (stages.before) act(*stages.before, *before_);
+    if (stages.after) act(*stages.after, *after_);
   }
   [[nodiscard]] static Topology inside_of(Topology topology, int places) {
     topology.nodes = 1;
@@ -388,14 +388,15 @@ class HierarchicalLowLatency final : public Implementation {
     return inside_of(topology, topology.ranks_per_node);
   }
   [[nodiscard]] static Variant inside_variant(Variant variant, const Implementation& by) {
-    std::erase_if(variant.parameters, [](const Parameter& one) { return one.name == across_knob; });
+    std::erase_if(variant.parameters,
+                  [](const Parameter& one) { return one.name == across_parameter; });
     variant.implementation = by.name();
     return variant;
   }
   /// Null if the variant names none.
   [[nodiscard]] const Level* find_level(const Variant& variant) const {
     for (const Parameter& parameter : variant.parameters) {
-      if (parameter.name != across_knob) continue;
+      if (parameter.name != across_parameter) continue;
       const auto found = std::ranges::find(*levels_, to_string(parameter.value), &Level::word);
       if (found != levels_->end()) return &*found;
     }
@@ -411,7 +412,7 @@ class HierarchicalLowLatency final : public Implementation {
   }
 
   Implementations low_latency_ = make_low_latency();
-  const Implementation* before_ = nullptr;  ///< of low_latency_; null if there is no such step
+  const Implementation* before_ = nullptr;  ///< of low_latency_; null if there is no such stage
   const Implementation* after_ = nullptr;
   Levels levels_;
   Implementations across_;  ///< by level
@@ -424,16 +425,16 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
   if (!grid.is_even())  // all ranks reach the same result
     throw Error(StatusCode::failed_precondition,
                 std::string(joint_words) + " needs as many ranks on each node");
-  const Steps steps = steps_of(call.problem, grid.places());
+  const Stages stages = stages_of(call.problem, grid.places());
   auto operation = std::make_unique<LevelsOperation>(communicator, call, grid, deadline);
-  JointSteps& joint = operation->steps;
-  // What this rank does in each step; what its collective is, `use` sets.
+  JointStages& joint = operation->stages;
+  // What this rank does in each stage; what its collective is, `use` sets.
   joint.add({});
-  if (steps.before)
+  if (stages.before)
     joint.add({.members = grid.of_node(operation->node), .waiting_for = inside_words});
   joint.add({.members = grid.of_place(operation->place), .waiting_for = across_words});
   joint.add({});  // the division
-  if (steps.after)
+  if (stages.after)
     joint.add({.members = grid.of_node(operation->node), .waiting_for = inside_words});
   joint.add({});
   attempt_together(communicator, joint_words, deadline, [&] {
@@ -441,19 +442,20 @@ std::unique_ptr<Operation> HierarchicalLowLatency::prepare(Communicator& communi
     operation->use(call);
   });
   std::size_t at = 1;
-  const auto prepare_step = [&](Communicator& level, const Implementation& by, const Variant& own) {
+  const auto prepare_stage = [&](Communicator& level, const Implementation& by,
+                                 const Variant& own) {
     // One level after the other, each on all ranks: if a rank fails in one, no rank enters the
     // next.
     attempt_together(communicator, joint_words, deadline, [&] {
-      JointStep& step = joint.at(at++);
-      step.prepare(level, {by, own}, step.call, deadline);
+      JointStage& stage = joint.at(at++);
+      stage.prepare(level, {by, own}, stage.call, deadline);
     });
   };
-  if (steps.before) prepare_step(*operation->inside, *before_, inside_variant(variant, *before_));
-  const Level& level = level_of(levels_, variant, across_knob);
-  prepare_step(*operation->across, across_of(level), variant_of(level));
+  if (stages.before) prepare_stage(*operation->inside, *before_, inside_variant(variant, *before_));
+  const Level& level = level_of(levels_, variant, across_parameter);
+  prepare_stage(*operation->across, across_of(level), variant_of(level));
   ++at;  // the division
-  if (steps.after) prepare_step(*operation->inside, *after_, inside_variant(variant, *after_));
+  if (stages.after) prepare_stage(*operation->inside, *after_, inside_variant(variant, *after_));
   return operation;
 }
 

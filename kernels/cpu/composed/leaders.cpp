@@ -246,11 +246,11 @@ void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Comp
   levels.broadcast_down(results);
 }
 
-Knob level_knob() {
-  Knob knob{"level", {}};
+ParameterChoices level_choices() {
+  ParameterChoices parameter{"level", {}};
   for (const auto& named : enum_names(Locality{}))
-    knob.settings.emplace_back(std::string(named.name));
-  return knob;
+    parameter.settings.emplace_back(std::string(named.name));
+  return parameter;
 }
 
 Locality level_of_groups(const Variant& variant) {
@@ -299,9 +299,9 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Write
                           .collective = collective,
                           .min_ranks = 3,
                           .is_pipeline = true,
-                          .knobs = {level_knob(), knob_of("across", of.across)}};
-  if (of.up) made.knobs.push_back(knob_of("up", of.up));
-  if (of.down) made.knobs.push_back(knob_of("down", of.down));
+                          .parameters = {level_choices(), choices_of("across", of.across)}};
+  if (of.up) made.parameters.push_back(choices_of("up", of.up));
+  if (of.down) made.parameters.push_back(choices_of("down", of.down));
   if (of.up && of.down) made.is_tried = is_pair;
   if (shape_of(collective).reduces) made.numeric_class = NumericClass::same_bits;
   made.write_wave = [write, of](ScheduleWriter& writer, const Variant& variant) {

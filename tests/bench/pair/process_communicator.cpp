@@ -119,10 +119,13 @@ class ProcessCommunicator final : public Communicator {
     return std::make_unique<ArenaMemory>(place_.arena, place_.ranks, take_parts(parts, deadline),
                                          bytes.value);
   }
-  std::optional<SymmetricPlace> place_of(std::span<const std::byte> /*own*/) const override {
+  std::optional<SymmetricAddress> symmetric_address_of(
+      std::span<const std::byte> /*own*/) const override {
     return {};  // nothing is registered
   }
-  std::byte* find(const SymmetricPlace& /*place*/, int /*rank*/) const override { return nullptr; }
+  std::byte* find(const SymmetricAddress& /*address*/, int /*rank*/) const override {
+    return nullptr;
+  }
   std::unique_ptr<Messages> open_messages(std::size_t /*numbers*/, Deadline /*deadline*/) override {
     throw Error(StatusCode::failed_precondition,
                 "processes that only share a file have no messages");

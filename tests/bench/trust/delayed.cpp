@@ -126,7 +126,7 @@ class Delayed final : public Implementation {
   CallTraits traits(const Problem& problem, const Topology& topology,
                     const Variant& variant) const override {
     CallTraits all = inner_->traits(problem, topology, original(variant));
-    all.settling_calls = 0;
+    all.learning_calls = 0;
     return all;
   }
   void detect(Communicator& communicator, Capability& capability) const override {

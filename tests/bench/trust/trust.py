@@ -240,7 +240,7 @@ def fresh_ratios(programs, database, arguments):
     """The winners of all families, confirmed ones too, in fresh launches: for each key and winner its ratios."""
     confirmation = f"trust-{uuid.uuid4()}"
     for number in range(1, arguments.launches + 1):
-        programs.run(*programs.launch, programs.agent, "retest", "--db", str(database), "--confirmation", confirmation,
+        programs.run(*programs.launch, programs.agent, "confirm-launch", "--db", str(database), "--confirmation", confirmation,
                      "--launch", str(number), "--with-confirmed", "--seconds-per-key",
                      str(arguments.seconds_per_key_in_launch))
     sweeps = {s["uuid"] for s in programs.json_of("show", "sweeps", "--db", str(database))
@@ -278,11 +278,11 @@ def case_trap(programs, folder, arguments):
         if claims:
             check_some(len(ratios), f"of the {len(claims)} claims measured again")
         # The upper 95 % bound of the median of five is the largest; more launches narrow it only from eight on.
-        lost = [{"key": json.loads(key), "winner": winner, "ratios": seen}
-                for (key, winner), seen in ratios.items() if max(seen) < 0.95]
+        overturned = [{"key": json.loads(key), "winner": winner, "ratios": seen}
+                      for (key, winner), seen in ratios.items() if max(seen) < 0.95]
         results[name] = {"verdicts_of_the_sweep": counted(swept, "verdict"), "confirm": said,
                          "verdicts_after": counted(decided, "verdict"), "status_after": counted(decided, "status"),
-                         "claims": len(claims), "claims_measured_again": len(ratios), "lost": lost,
+                         "claims": len(claims), "claims_measured_again": len(ratios), "lost": overturned,
                          "fresh_medians": sorted(statistics.median(seen) for seen in ratios.values())}
     return results
 

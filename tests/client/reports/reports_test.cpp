@@ -144,7 +144,7 @@ TEST_F(Reports, SweepLeadsWithWhatEachKindOfUserGains) {
     EXPECT_TRUE(decision["family"] != "any" || decision["apply"]["by"] == "component");
 }
 
-/// A series: three rounds in two environments, the second one 1.25 times as fast.
+/// A series: three turns in two environments, the second one 1.25 times as fast.
 class EnvironmentReports : public Reports {
  protected:
   static Environment environment(const std::string& name) {

@@ -32,7 +32,7 @@ const std::vector<LaunchEnvironment> two{{"a", {{"NCCL_BUFFSIZE", "1"}}},
 std::vector<std::string> names_of(const std::vector<SeriesLaunch>& launches) {
   std::vector<std::string> names;
   for (const SeriesLaunch& launch : launches)
-    names.push_back(std::to_string(launch.round) + launch.environment);
+    names.push_back(std::to_string(launch.turn) + launch.environment);
   return names;
 }
 
@@ -50,8 +50,8 @@ SweepRecord ended(const SeriesLaunch& launch, const std::string& uuid,
           .summary = summary.dump()};
 }
 
-SeriesLaunch launch(const std::string& series, const std::string& environment, int round) {
-  return {.series = series, .command = "c", .environment = environment, .round = round};
+SeriesLaunch launch(const std::string& series, const std::string& environment, int turn) {
+  return {.series = series, .command = "c", .environment = environment, .turn = turn};
 }
 
 TEST(LaunchSeries, EnvironmentsAlternateAndTheirOrderTurnsRound) {
@@ -110,10 +110,10 @@ TEST(LaunchSeries, ASummaryThatIsNotUnderstoodIsAnError) {
 }
 
 TEST(LaunchSeries, TheAgentIsToldWhatItsLaunchIs) {
-  EXPECT_THAT(arguments_of(launch("s", "b", 2), two[1].variables),
-              ElementsAre("--series", "s", "--series-command", "c", "--launch-environment", "b",
-                          "--launch-round", "2", "--variable", "NCCL_ALGO=x y", "--variable",
-                          "UCX_TLS=sm"));
+  EXPECT_THAT(
+      arguments_of(launch("s", "b", 2), two[1].variables),
+      ElementsAre("--series", "s", "--series-command", "c", "--launch-environment", "b",
+                  "--launch-turn", "2", "--variable", "NCCL_ALGO=x y", "--variable", "UCX_TLS=sm"));
 }
 
 /// A supervisor whose launches end at once: stores what an agent would, or does as it is told.
@@ -125,7 +125,7 @@ class Series : public ::testing::Test {
     folder_ = pattern;
     spec_.text = "conf";
     spec_.launch_environments = two;
-    spec_.launch_rounds = 2;
+    spec_.launch_turns = 2;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -147,9 +147,9 @@ class Series : public ::testing::Test {
     const SeriesLaunch of{.series = word_behind("--series"),
                           .command = word_behind("--series-command"),
                           .environment = word_behind("--launch-environment"),
-                          .round = std::stoi(word_behind("--launch-round"))};
+                          .turn = std::stoi(word_behind("--launch-turn"))};
     EXPECT_EQ(word_behind("--variable").empty(), of.environment == unchanged_environment);
-    launched_.push_back(std::to_string(of.round) + of.environment);
+    launched_.push_back(std::to_string(of.turn) + of.environment);
     series_ = of.series;
     if (const auto code = codes_.find(launched_.back()); code != codes_.end() && code->second > 1)
       return code->second;
@@ -169,7 +169,7 @@ class Series : public ::testing::Test {
 
   std::filesystem::path folder_;
   SweepSpec spec_;
-  std::map<std::string, int> codes_;  ///< of launches, by round and environment
+  std::map<std::string, int> codes_;  ///< of launches, by turn and environment
   std::vector<std::string> launched_;
   std::vector<std::string> said_;
   std::string series_;
@@ -180,7 +180,7 @@ TEST_F(Series, LaunchesAllAndThenBeginsAnew) {
   codes_["2a"] = 1;  // a wrong variant: everything is stored all the same
   EXPECT_EQ(run(), 1);
   EXPECT_THAT(launched_, ElementsAre("1unchanged", "1a", "1b", "2b", "2a", "2unchanged"));
-  EXPECT_THAT(said_, Contains("round 1 of 2: environment 'b', NCCL_ALGO=\"x y\" UCX_TLS=sm"));
+  EXPECT_THAT(said_, Contains("turn 1 of 2: environment 'b', NCCL_ALGO=\"x y\" UCX_TLS=sm"));
   EXPECT_THAT(said_.back(), HasSubstr("colltune report environments --db "));
   const std::string first = series_;
   codes_.clear();

@@ -86,7 +86,7 @@ TEST_F(SweepOverMpi, EveryVariantOfEveryCollectiveIsRightAndTimed) {
     "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter"], "passes": 1})");
   const SweepOutcome outcome = run(plan);
   EXPECT_EQ(outcome.end, SweepEnd::complete);
-  EXPECT_GT(outcome.phases[Phase::batch].count(), 0);
+  EXPECT_GT(outcome.activities[Activity::batch].count(), 0);
   if (control_.rank() != 0) {
     EXPECT_TRUE(outcome.measurements.empty());
     return;

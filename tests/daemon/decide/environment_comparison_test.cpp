@@ -31,10 +31,10 @@ struct Times {
   std::string rivals_name = "rival";
 };
 
-EnvironmentLaunch launch(const std::string& environment, int round, const Times& times,
+EnvironmentLaunch launch(const std::string& environment, int turn, const Times& times,
                          const std::vector<std::uint64_t>& sizes = {1024}) {
   EnvironmentLaunch launch{
-      .environment = environment, .round = round, .measurements = {}, .decisions = {}};
+      .environment = environment, .turn = turn, .measurements = {}, .decisions = {}};
   for (const std::uint64_t bytes : sizes) {
     TuningKey filed_under = key(bytes);
     filed_under.environment_digest = "digest of " + environment;
@@ -50,12 +50,12 @@ EnvironmentComparison compare(const std::vector<EnvironmentLaunch>& launches) {
 }
 
 TEST(EnvironmentComparison, OnlyLaunchesOfTheSameRoundAreCompared) {
-  // The machine becomes slower with each round; the setting is worth 25 % in all of them.
+  // The machine becomes slower with each turn; the setting is worth 25 % in all of them.
   std::vector<EnvironmentLaunch> launches;
-  for (const int round : {1, 2, 3}) {
-    const double slower = 1000.0 * round;
-    launches.push_back(launch("unchanged", round, {2 * slower, slower}));
-    launches.push_back(launch("set", round, {2 * slower, slower / 1.25}));
+  for (const int turn : {1, 2, 3}) {
+    const double slower = 1000.0 * turn;
+    launches.push_back(launch("unchanged", turn, {2 * slower, slower}));
+    launches.push_back(launch("set", turn, {2 * slower, slower / 1.25}));
   }
   const auto comparison = compare(launches);
   ASSERT_THAT(comparison.keys, SizeIs(1));
@@ -83,13 +83,13 @@ TEST(EnvironmentComparison, OnlyLaunchesOfTheSameRoundAreCompared) {
 }
 
 TEST(EnvironmentComparison, AWinnerIsJudgedInARoundThatDidNotChooseIt) {
-  // Each round of "set" has a lucky variant of its own, which is as slow as the baseline elsewhere.
+  // Each turn of "set" has a lucky variant of its own, which is as slow as the baseline elsewhere.
   std::vector<EnvironmentLaunch> launches;
-  for (const int round : {1, 2, 3}) {
-    launches.push_back(launch("unchanged", round, {1000, 1000}));
-    auto lucky = launch("set", round, {1000, 500, "lucky_" + std::to_string(round)});
+  for (const int turn : {1, 2, 3}) {
+    launches.push_back(launch("unchanged", turn, {1000, 1000}));
+    auto lucky = launch("set", turn, {1000, 500, "lucky_" + std::to_string(turn)});
     for (const int other : {1, 2, 3})
-      if (other != round) {
+      if (other != turn) {
         TuningKey filed_under = lucky.measurements.front().key;
         lucky.measurements.push_back(trial({"lucky_" + std::to_string(other), 1000}, filed_under));
       }
@@ -104,16 +104,16 @@ TEST(EnvironmentComparison, AWinnerIsJudgedInARoundThatDidNotChooseIt) {
 
 TEST(EnvironmentComparison, OneRoundAgainstTheOthersLeavesItOpen) {
   std::vector<EnvironmentLaunch> launches;
-  for (const int round : {1, 2, 3, 4}) {
-    launches.push_back(launch("unchanged", round, {1000, 1000}));
-    const double time = round == 3 ? 1050 : 800;
-    launches.push_back(launch("set", round, {time, time}));
+  for (const int turn : {1, 2, 3, 4}) {
+    launches.push_back(launch("unchanged", turn, {1000, 1000}));
+    const double time = turn == 3 ? 1050 : 800;
+    launches.push_back(launch("set", turn, {time, time}));
   }
   EXPECT_EQ(compare(launches).keys[0].environments[1].finding, EnvironmentFinding::open);
   for (EnvironmentLaunch& one : launches)
-    if (one.environment == "set") one = launch("set", one.round, {1100, 1100});
+    if (one.environment == "set") one = launch("set", one.turn, {1100, 1100});
   EXPECT_EQ(compare(launches).keys[0].environments[1].finding, EnvironmentFinding::slower);
-  launches.resize(4);  // two rounds
+  launches.resize(4);  // two turns
   EXPECT_EQ(compare(launches).keys[0].environments[1].finding, EnvironmentFinding::open);
 }
 

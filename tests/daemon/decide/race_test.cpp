@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// A racer of `rounds` rounds around `time`, with a ripple of its own.
+/// A trial of `rounds` rounds around `time`, with a ripple of its own.
 struct Literal {
   std::string family = "mpi";
   double time = 1000;
@@ -35,13 +35,13 @@ RaceState judge(const std::vector<Literal>& literals, const DecisionPolicy& poli
           literals[i].time *
           (1 + literals[i].ripple * std::sin(double(round) * (1 + double(i)) + double(i))));
   }
-  std::vector<Racer> racers;
+  std::vector<RacedTrial> raced;
   for (std::size_t i = 0; i < literals.size(); ++i)
-    racers.push_back({.family = literals[i].family,
-                      .is_baseline = literals[i].is_baseline,
-                      .is_twin = literals[i].is_twin,
-                      .round_medians = times[i]});
-  return judge_race(racers, policy);
+    raced.push_back({.family = literals[i].family,
+                     .is_baseline = literals[i].is_baseline,
+                     .is_twin = literals[i].is_twin,
+                     .round_medians = times[i]});
+  return judge_race(raced, policy);
 }
 
 Literal baseline(int rounds, double time = 1000) {
@@ -70,8 +70,8 @@ TEST(Race, WhoeverIsSlowerByALargeFactorLeavesAtOnce) {
 TEST(Race, OneGoodRoundIsEnoughToStay) {
   const std::vector<double> base{1000, 1000, 1000};
   const std::vector<double> once_good{5000, 5000, 1100};
-  const std::vector<Racer> racers{{"mpi", true, false, base}, {"mpi", false, false, once_good}};
-  EXPECT_THAT(judge_race(racers, {}).may_leave, ElementsAre(false, false));
+  const std::vector<RacedTrial> raced{{"mpi", true, false, base}, {"mpi", false, false, once_good}};
+  EXPECT_THAT(judge_race(raced, {}).may_leave, ElementsAre(false, false));
 }
 
 TEST(Race, TheBaselineAndItsTwinNeverLeave) {
@@ -160,8 +160,8 @@ TEST(Race, RoundsThatDoNotCountAreNoRounds) {
   const double void_round = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> base{1000, void_round, 1000};
   const std::vector<double> rival{void_round, 900, void_round};
-  const std::vector<Racer> racers{{"mpi", true, false, base}, {"mpi", false, false, rival}};
-  EXPECT_EQ(judge_race(racers, {}), (RaceState{{false, false}, false}));
+  const std::vector<RacedTrial> raced{{"mpi", true, false, base}, {"mpi", false, false, rival}};
+  EXPECT_EQ(judge_race(raced, {}), (RaceState{{false, false}, false}));
 }
 
 }  // namespace

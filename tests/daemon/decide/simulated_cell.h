@@ -24,14 +24,14 @@ struct Noise {
   double tail = 0.03;  ///< chance of a round that is slow by itself ...
   double tail_by = 0.3;   ///< ... by this much on average: repetitions span 6 to 14 %, some 60 %
   double drift = 0.005;   ///< common random walk, each round
-  double phase = 0.01;    ///< chance that a noisy phase begins; it ends with the chance 0.05
-  double phase_by = 0.3;  ///< all are slower in it
-  double phase_factor = 2.5;  ///< own noise and tails grow by it
+  double spell = 0.01;    ///< chance that a noisy spell begins; it ends with the chance 0.05
+  double spell_by = 0.3;  ///< all are slower in it
+  double spell_factor = 2.5;  ///< own noise and tails grow by it
   double offset = 0;          ///< of each variant for the whole launch
 };
 
 inline Noise quiet() { return {}; }
-inline Noise noisy() { return {.own = 0.04, .tail = 0.06, .phase = 0.04}; }
+inline Noise noisy() { return {.own = 0.04, .tail = 0.06, .spell = 0.04}; }
 inline Noise with_offsets() { return {.offset = 0.005}; }
 
 class Rng {
@@ -55,15 +55,15 @@ inline std::vector<std::vector<double>> simulate_rounds(const std::vector<double
   std::vector<double> echoes(speeds.size(), 0);
   std::vector<std::vector<double>> times(speeds.size());
   double drift = 0;
-  bool is_phase = false;
+  bool is_spell = false;
   for (int round = 0; round < rounds; ++round) {
     drift += noise.drift * rng.normal();
-    is_phase = is_phase ? rng.uniform() > 0.05 : rng.uniform() < noise.phase;
-    const double factor = is_phase ? noise.phase_factor : 1;
+    is_spell = is_spell ? rng.uniform() > 0.05 : rng.uniform() < noise.spell;
+    const double factor = is_spell ? noise.spell_factor : 1;
     for (std::size_t i = 0; i < speeds.size(); ++i) {
       echoes[i] = noise.echo * echoes[i] +
                   std::sqrt(1 - noise.echo * noise.echo) * noise.own * factor * rng.normal();
-      double logarithm = drift + offsets[i] + echoes[i] + (is_phase ? noise.phase_by : 0);
+      double logarithm = drift + offsets[i] + echoes[i] + (is_spell ? noise.spell_by : 0);
       if (rng.uniform() < noise.tail * factor) logarithm += noise.tail_by * rng.exponential();
       times[i].push_back(base_ns / speeds[i] * std::exp(logarithm));
     }
@@ -100,14 +100,14 @@ inline Cell simulate_cell(const std::vector<double>& speeds, int rounds, const N
   if (is_raced) {
     std::vector<int> ran(all.size(), rounds);
     for (int round = 1; round <= rounds; ++round) {
-      std::vector<Racer> racers;
+      std::vector<RacedTrial> raced;
       for (std::size_t i = 0; i < all.size(); ++i)
-        racers.push_back({.family = "mpi",
-                          .is_baseline = i == 0,
-                          .is_twin = i == 1,
-                          .round_medians = std::span(times[i]).first(
-                              static_cast<std::size_t>(std::min(round, ran[i])))});
-      const RaceState state = judge_race(racers, policy);
+        raced.push_back({.family = "mpi",
+                         .is_baseline = i == 0,
+                         .is_twin = i == 1,
+                         .round_medians = std::span(times[i]).first(
+                             static_cast<std::size_t>(std::min(round, ran[i])))});
+      const RaceState state = judge_race(raced, policy);
       for (std::size_t i = 0; i < all.size(); ++i)
         if (state.may_leave[i]) ran[i] = std::min(ran[i], round);
       if (!state.is_decided) continue;

@@ -48,9 +48,9 @@ TEST(FlightRecorder, ShowsTheCurrentStepAndThoseBefore) {
   FlightRecorder recorder(memory.region(0), 7);
   EXPECT_EQ(read_position(memory.region(0))->current(), nullptr);
   EXPECT_FALSE(read_current_step(memory.region(0)));
-  recorder.enter({.phase = "control"}, SteadyTime(5s));
-  recorder.enter({.phase = "journal", .is_collective = false}, SteadyTime(6s));
-  recorder.enter({.phase = "batch",
+  recorder.enter({.activity = "control"}, SteadyTime(5s));
+  recorder.enter({.activity = "journal", .is_collective = false}, SteadyTime(6s));
+  recorder.enter({.activity = "batch",
                   .key_digest = "0123456789abcdef0123456789abcdef",
                   .variant = "ring{chunk=4096}",
                   .cell = 3,
@@ -65,10 +65,10 @@ TEST(FlightRecorder, ShowsTheCurrentStepAndThoseBefore) {
   EXPECT_EQ(position->start_ticks, read_process_status(getpid())->start_ticks);
   EXPECT_EQ(position->fate, Fate::running);
   ASSERT_EQ(position->steps, 3U);
-  const StepRecord& step = *position->current();
+  const FlightStepRecord& step = *position->current();
   EXPECT_EQ(step.sequence, 3U);
   EXPECT_EQ(step.collective_steps, 2U);
-  EXPECT_EQ(step.phase.view(), "batch");
+  EXPECT_EQ(step.activity.view(), "batch");
   EXPECT_EQ(step.key_digest.view(), "0123456789abcdef0123456789abcdef");
   EXPECT_EQ(step.variant.view(), "ring{chunk=4096}");
   EXPECT_FALSE(step.variant_is_cut);
@@ -76,17 +76,17 @@ TEST(FlightRecorder, ShowsTheCurrentStepAndThoseBefore) {
   EXPECT_EQ(step.run, 17);
   EXPECT_EQ(step.begin, SteadyTime(8s));
   EXPECT_EQ(step.deadline, SteadyTime(10s));
-  EXPECT_EQ(position->last[1].phase.view(), "journal");
+  EXPECT_EQ(position->last[1].activity.view(), "journal");
   EXPECT_EQ(position->last[1].collective_steps, 1U);
   EXPECT_FALSE(position->last[1].deadline);
-  EXPECT_EQ(position->last[2].phase.view(), "control");
+  EXPECT_EQ(position->last[2].activity.view(), "control");
   EXPECT_EQ(read_current_step(memory.region(0))->sequence, 3U);
 }
 
 TEST(FlightRecorder, KeepsTheLastSteps) {
   Memory memory(1);
   FlightRecorder recorder(memory.region(0), 0);
-  for (int run = 1; run <= 100; ++run) recorder.enter({.phase = "batch", .run = run});
+  for (int run = 1; run <= 100; ++run) recorder.enter({.activity = "batch", .run = run});
   const auto position = read_position(memory.region(0));
   ASSERT_EQ(position->steps, steps_kept);
   for (std::size_t i = 0; i < steps_kept; ++i)
@@ -97,10 +97,10 @@ TEST(FlightRecorder, CutsTextThatIsTooLong) {
   Memory memory(1);
   FlightRecorder recorder(memory.region(0), 0);
   const std::string variant(1000, 'v');
-  recorder.enter({.phase = std::string(50, 'p'), .variant = variant});
-  recorder.enter({.phase = "batch", .variant = variant.substr(0, 384)});
+  recorder.enter({.activity = std::string(50, 'p'), .variant = variant});
+  recorder.enter({.activity = "batch", .variant = variant.substr(0, 384)});
   const auto position = read_position(memory.region(0));
-  EXPECT_EQ(position->last[1].phase.view(), std::string(32, 'p'));
+  EXPECT_EQ(position->last[1].activity.view(), std::string(32, 'p'));
   EXPECT_EQ(position->last[1].variant.view(), variant.substr(0, 384));
   EXPECT_TRUE(position->last[1].variant_is_cut);
   EXPECT_FALSE(position->last[0].variant_is_cut);
@@ -144,7 +144,7 @@ TEST(FlightRecorder, AReaderNeverSeesAStepThatWasNotEntered) {
   std::atomic<bool> is_done{false};
   std::jthread writer([&] {
     for (std::int64_t run = 1; run <= 50'000; ++run)
-      recorder.enter({.phase = "batch",
+      recorder.enter({.activity = "batch",
                       .variant = variant_of(static_cast<std::uint64_t>(run)),
                       .cell = 2 * run,
                       .run = run});
@@ -178,9 +178,10 @@ TEST(FlightBoard, SaysWhoIsWhereAndWhoWaitsForWhom) {
   Memory memory(3);
   FlightRecorder ahead(memory.region(0), 0);
   FlightRecorder behind(memory.region(1), 1);
-  const FlightStep batch{.phase = "batch", .variant = "ring{}", .cell = 3, .run = 17, .limit = 1s};
+  const FlightStep batch{
+      .activity = "batch", .variant = "ring{}", .cell = 3, .run = 17, .limit = 1s};
   ahead.enter(batch, SteadyTime(10s));
-  ahead.enter({.phase = "vote", .limit = 10s}, SteadyTime(11s));
+  ahead.enter({.activity = "vote", .limit = 10s}, SteadyTime(11s));
   behind.enter(batch, SteadyTime(10s));
 
   std::vector<char> text(8192);
@@ -190,7 +191,7 @@ TEST(FlightBoard, SaysWhoIsWhereAndWhoWaitsForWhom) {
                     HasSubstr("before: batch of ring{} (cell 3, run 17), took 1.000 s"),
                     HasSubstr("batch of ring{} (cell 3, run 17), for 3.000 s, late by 2.000 s; "
                               "behind: the others wait for it"),
-                    HasSubstr("slot 2: no rank recorded anything")));
+                    HasSubstr("record 2: no rank recorded anything")));
   const auto positions = read_board(memory.board());
   EXPECT_THAT(render_board(positions, SteadyTime(13s), 0),
               AllOf(HasSubstr("late by 2.000 s"), Not(HasSubstr("before:"))));
@@ -202,10 +203,10 @@ TEST(FlightBoard, ARankThatFinishedIsMissedByNobody) {
   Memory memory(2);
   FlightRecorder done(memory.region(0), 0);
   FlightRecorder other(memory.region(1), 1);
-  done.enter({.phase = "end"});
+  done.enter({.activity = "end"});
   done.mark(Fate::finished);
-  other.enter({.phase = "batch"});
-  other.enter({.phase = "end"});
+  other.enter({.activity = "batch"});
+  other.enter({.activity = "end"});
   EXPECT_THAT(find_missing_ranks(read_board(memory.board())), IsEmpty());
 }
 
@@ -226,8 +227,8 @@ std::vector<RankPosition> positions_at(std::array<Whereabouts, 3> whereabouts, i
   for (int rank = 0; rank < 3; ++rank) {
     const auto region = memory.region(static_cast<std::size_t>(rank));
     FlightRecorder recorder(region, rank);
-    recorder.enter({.phase = "batch", .variant = "acme.ring{}"});
-    for (int i = 0; rank == 2 && i < ahead; ++i) recorder.enter({.phase = "batch"});
+    recorder.enter({.activity = "batch", .variant = "acme.ring{}"});
+    for (int i = 0; rank == 2 && i < ahead; ++i) recorder.enter({.activity = "batch"});
     recorder.locate(whereabouts[static_cast<std::size_t>(rank)], "");
     recorder.mark(Fate::late);
     positions.push_back(*read_position(region));
@@ -281,7 +282,7 @@ TEST(FlightBoard, ARankThatItsWatchdogEndedIsNotTakenForOneThatDied) {
 TEST(FlightBoard, IsCutWhereTheMemoryEnds) {
   Memory memory(1);
   FlightRecorder recorder(memory.region(0), 0);
-  recorder.enter({.phase = "batch", .variant = "ring{}"});
+  recorder.enter({.activity = "batch", .variant = "ring{}"});
   std::array<char, 20> text{};
   EXPECT_EQ(render_board(memory.board(), SteadyTime(), 4, text), text.size());
 }
@@ -306,7 +307,7 @@ TEST(Watchdog, ReportsALateStepOnceAndCallsBack) {
   Memory memory(2);
   FlightRecorder own(memory.region(0), 0);
   FlightRecorder other(memory.region(1), 1);
-  other.enter({.phase = "preparation"});
+  other.enter({.activity = "preparation"});
   std::array<int, 2> pipe_ends{};
   ASSERT_EQ(pipe2(pipe_ends.data(), O_CLOEXEC), 0);
   std::atomic<int> calls{0};
@@ -316,13 +317,13 @@ TEST(Watchdog, ReportsALateStepOnceAndCallsBack) {
                             .interval = 100ms,
                             .grace = 0ms,
                             .report_to = pipe_ends[1],
-                            .on_late = [&](const StepRecord& step) {
+                            .on_late = [&](const FlightStepRecord& step) {
                               late = std::string(step.variant.view());
                               calls.fetch_add(1);
                               calls.notify_all();
                             }});
-    own.enter({.phase = "setup"});  // no limit: not watched
-    own.enter({.phase = "batch", .variant = "slow{}", .limit = 1ns});
+    own.enter({.activity = "setup"});  // no limit: not watched
+    own.enter({.activity = "batch", .variant = "slow{}", .limit = 1ns});
     calls.wait(0);
   }
   close(pipe_ends[1]);
@@ -345,9 +346,9 @@ RankPosition located(const void* peer) {
     WatchdogOptions options{.board = memory.board(), .interval = 100ms, .grace = 0ms};
     options.report_to = nowhere;
     options.peer_libraries = {peer};
-    options.on_late = [&](const StepRecord&) { close(pipe_ends[1]); };
+    options.on_late = [&](const FlightStepRecord&) { close(pipe_ends[1]); };
     const Watchdog watchdog(recorder, options);
-    recorder.enter({.phase = "batch", .variant = "slow{}", .limit = 1ns});
+    recorder.enter({.activity = "batch", .variant = "slow{}", .limit = 1ns});
     // Until the watchdog has reported; a system call that its question interrupts goes on.
     drain(pipe_ends[0]);
   }
@@ -374,7 +375,7 @@ TEST(Watchdog, LooksWhereItsThreadIsWhenAnotherRankIsLate) {
   FlightRecorder own(memory.region(0), 0);
   FlightRecorder other(memory.region(1), 1);
   const Watchdog watchdog(own, {.board = memory.board(), .interval = 100ms});
-  own.enter({.phase = "control"});
+  own.enter({.activity = "control"});
   EXPECT_TRUE(claim_board(memory.board()));
   // Ends at the test's time-out where nobody looks.
   while (read_position(memory.region(0))->whereabouts == Whereabouts::unknown) poll(nullptr, 0, 1);
@@ -388,7 +389,7 @@ TEST(Watchdog, EndsTheProcessWithItsExitCode) {
         Memory memory(1);
         FlightRecorder recorder(memory.region(0), 3);
         const Watchdog watchdog(recorder, {.grace = 0ms});
-        recorder.enter({.phase = "batch", .variant = "hangs{}", .limit = 1ms});
+        recorder.enter({.activity = "batch", .variant = "hangs{}", .limit = 1ms});
         for (;;) pause();
       },
       testing::ExitedWithCode(late_exit_code), "rank 3 on .*: batch of hangs.. did not end");
@@ -397,7 +398,7 @@ TEST(Watchdog, EndsTheProcessWithItsExitCode) {
 TEST(Watchdog, StopsThoughAStepIsNotOver) {
   Memory memory(1);
   FlightRecorder recorder(memory.region(0), 0);
-  recorder.enter({.phase = "batch", .limit = 1h});
+  recorder.enter({.activity = "batch", .limit = 1h});
   // Would take an hour if it waited for the next look.
   const Watchdog watchdog(recorder, {.interval = std::chrono::hours(1)});
 }

@@ -58,7 +58,7 @@ TEST_F(Service, LooksUpInTheNewestOrThePinnedGeneration) {
 TEST_F(Service, UnavailableWithoutAGeneration) {
   EXPECT_THAT(error_of_action(StatusCode::unavailable, [&] { (void)service_.lookup(ask()); }),
               HasSubstr("no published generation"));
-  const auto batch = [&] { (void)service_.lookup_batch(std::vector{ask()}, {}); };
+  const auto batch = [&] { (void)service_.pin({}); };
   EXPECT_THAT(error_of_action(StatusCode::unavailable, batch), HasSubstr("no published"));
 }
 
@@ -66,33 +66,31 @@ TEST_F(Service, BatchAnswersEachItemOrSaysWhyNot) {
   publish(1);
   publish(2);
   const std::vector queries{ask(), ask(7), ask(2), ask_pinned(2), ask_pinned(1)};
-  const ServedBatch batch = service_.lookup_batch(queries, {});
-  EXPECT_EQ(batch.generation.number, 2U);
-  ASSERT_EQ(batch.items.size(), queries.size());
-  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[0])), "v2");
-  EXPECT_EQ(std::get<Error>(batch.items[1]).code(), StatusCode::not_found);
-  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[2])), "v2");
-  EXPECT_EQ(winner(std::get<LookupAnswer>(batch.items[3])), "v2");
-  EXPECT_EQ(std::get<Error>(batch.items[4]).code(), StatusCode::invalid_argument);
+  const TableSource::Table table = service_.pin({});
+  EXPECT_EQ(table->generation().number, 2U);
+  std::vector<BatchItem> items;
+  for (const LookupQuery& query : queries) items.push_back(LookupService::lookup_in(*table, query));
+  EXPECT_EQ(winner(std::get<LookupAnswer>(items[0])), "v2");
+  EXPECT_EQ(std::get<Error>(items[1]).code(), StatusCode::not_found);
+  EXPECT_EQ(winner(std::get<LookupAnswer>(items[2])), "v2");
+  EXPECT_EQ(winner(std::get<LookupAnswer>(items[3])), "v2");
+  EXPECT_EQ(std::get<Error>(items[4]).code(), StatusCode::invalid_argument);
 }
 
 TEST_F(Service, BatchIsAnsweredFromThePinnedGeneration) {
   publish(1);
   publish(2);
-  const ServedBatch batch = service_.lookup_batch(std::vector{ask(), ask(2)}, 1);
-  EXPECT_EQ(batch.generation.number, 1U);
-  for (const BatchItem& item : batch.items) EXPECT_EQ(winner(std::get<LookupAnswer>(item)), "v1");
+  const TableSource::Table table = service_.pin(Pin(1));
+  EXPECT_EQ(table->generation().number, 1U);
+  for (const LookupQuery& query : {ask(), ask(2)})
+    EXPECT_EQ(winner(std::get<LookupAnswer>(LookupService::lookup_in(*table, query))), "v1");
 }
 
 TEST_F(Service, BatchHasALimit) {
-  publish(1);
-  const std::vector<LookupQuery> most(LookupService::largest_batch, ask());
-  EXPECT_EQ(service_.lookup_batch(most, {}).items.size(), most.size());
-  std::vector<LookupQuery> many = most;
-  many.push_back(ask());
-  EXPECT_THAT(
-      error_of_action(StatusCode::invalid_argument, [&] { (void)service_.lookup_batch(many, {}); }),
-      HasSubstr("1001 questions; at most 1000"));
+  EXPECT_NO_THROW(check_batch_size(LookupService::largest_batch));
+  EXPECT_THAT(error_of_action(StatusCode::invalid_argument,
+                              [] { check_batch_size(LookupService::largest_batch + 1); }),
+              HasSubstr("1001 questions; at most 1000"));
 }
 
 TEST_F(Service, SliceFilters) {

@@ -153,8 +153,8 @@ Availability half_lacks(const std::function<void(Capability&)>& lack, int nodes)
   return merge_capabilities(ranks, node_of_rank);
 }
 
-/// Every group's steps are asked for in a world that the plan made of its ranks, under that world's
-/// key: what won there, whatever the cost lines say, is what the group runs inside.
+/// Every group's stages are asked for in a world that the plan made of its ranks, under that
+/// world's key: what won there, whatever the cost lines say, is what the group runs inside.
 void expect_each_class_finds_its_own(const Availability& availability,
                                      const Implementations& catalogue) {
   SweepSpec spec =

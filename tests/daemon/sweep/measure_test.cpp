@@ -61,8 +61,9 @@ TEST_P(MeasureOnRanks, EveryVariantGetsVerifiedSamplesOfTheSlowestRank) {
     EXPECT_LE(measured.samples_per_round, result.measurements[0].samples_per_round);
   }
   EXPECT_TRUE(result.measurements[0].is_baseline);
-  for (const Phase phase : {Phase::batch, Phase::warm_up, Phase::verification, Phase::preparation})
-    EXPECT_GT(result.phases[phase].count(), 0) << name_of(phase);
+  for (const Activity activity :
+       {Activity::batch, Activity::warm_up, Activity::verification, Activity::preparation})
+    EXPECT_GT(result.activities[activity].count(), 0) << name_of(activity);
 }
 
 TEST(Measure, TheSlowestRankIsNamedAndMakesTheTime) {
@@ -243,29 +244,29 @@ TEST(Measure, AllRanksOfTheLaunchRecordTheSameCollectiveSteps) {
   });
   std::vector<RankPosition> positions;
   for (const Region& region : board) positions.push_back(read_position(region.bytes).value());
-  std::set<std::string> phases;
+  std::set<std::string> activities;
   for (const RankPosition& position : positions) {
     ASSERT_EQ(position.steps, positions[0].steps);
     for (std::size_t i = 0; i < position.steps; ++i) {
-      const StepRecord& step = position.last[i];
+      const FlightStepRecord& step = position.last[i];
       EXPECT_EQ(step.collective_steps, positions[0].last[i].collective_steps);
-      EXPECT_EQ(step.phase.view(), positions[0].last[i].phase.view());
+      EXPECT_EQ(step.activity.view(), positions[0].last[i].activity.view());
       EXPECT_EQ(step.run, positions[0].last[i].run);
       EXPECT_EQ(step.cell, 0);
-      phases.insert(std::string(step.phase.view()));
-      if (step.phase.view() == "control") {
+      activities.insert(std::string(step.activity.view()));
+      if (step.activity.view() == "control") {
         // A rank beyond the world waits for a whole round there.
         EXPECT_EQ(step.deadline.has_value(), position.rank < 2);
       } else {
         EXPECT_EQ(step.key_digest.view(), digest_of_value(plan.cells[0].key));
         EXPECT_TRUE(step.deadline.has_value());
       }
-      if (step.phase.view() == "verification") {
+      if (step.activity.view() == "verification") {
         EXPECT_EQ(step.variant.view(), "base");
       }
     }
   }
-  EXPECT_THAT(phases, testing::IsSupersetOf({"verification", "control", "preparation"}));
+  EXPECT_THAT(activities, testing::IsSupersetOf({"verification", "control", "preparation"}));
 }
 
 TEST(Measure, HowFarTheCoresWereIsRecordedWhereRanksHaveSome) {

@@ -14,7 +14,7 @@ namespace colltune::fakes {
 
 struct Result {
   std::vector<Measurement> measurements;
-  PhaseTimes phases;
+  ActivityTimes activities;
 };
 
 /// Few rounds. No limit of a call is reached, however busy the machine is.
@@ -81,7 +81,7 @@ inline Result measure(const Implementations& implementations, const SweepPlan& p
                                policy);
              auto measurements = measurer.measure({.share = share}, {}, stop);
              if (control.rank() == 0)
-               result = {std::move(measurements), measurer.phases()};
+               result = {std::move(measurements), measurer.activities()};
              else {
                EXPECT_TRUE(measurements.empty());
              }

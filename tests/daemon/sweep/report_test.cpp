@@ -82,11 +82,11 @@ TEST(RenderResults, BusBandwidthFollowsTheCollective) {
               testing::ContainsRegex("8192 +512 +f32 +- +- +no +1\\.02 +8\\.00 +6\\.00"));
 }
 
-TEST(RenderShares, NamesEveryPhaseAndTheRest) {
-  PhaseTimes phases;
-  phases[Phase::batch] = nanoseconds(600);
-  phases[Phase::verification] = nanoseconds(150);
-  const std::string text = render_shares(phases, nanoseconds(1000));
+TEST(RenderShares, NamesEveryActivityAndTheRest) {
+  ActivityTimes activities;
+  activities[Activity::batch] = nanoseconds(600);
+  activities[Activity::verification] = nanoseconds(150);
+  const std::string text = render_shares(activities, nanoseconds(1000));
   EXPECT_EQ(text,
             "batch 60.0 %, warm_up 0.0 %, verification 15.0 %, preparation 0.0 %, control 0.0 %, "
             "journal 0.0 %, other 25.0 %");

@@ -411,9 +411,9 @@ TEST(LeastDuration, CountsTheCallsOfVariantsThatSettle) {
                  .passes = 2};
   const MeasurePolicy policy;
   const auto settled = least_duration(plan, policy);
-  plan.cells[0].variants[0].settling_calls = policy.warm_up_runs - 1;
+  plan.cells[0].variants[0].learning_calls = policy.warm_up_runs - 1;
   EXPECT_EQ(least_duration(plan, policy), settled) << "as many as are made anyway";
-  plan.cells[0].variants[0].settling_calls += 100;
+  plan.cells[0].variants[0].learning_calls += 100;
   EXPECT_EQ(least_duration(plan, policy), settled + plan.passes * 100 * call);
 }
 

@@ -112,7 +112,7 @@ inline void sweep(SweepRun& run, int ranks, const Implementations& implementatio
                         plan, run.policy);
           run.ends[rank] = outcome.end;
           EXPECT_GT(outcome.elapsed, 0ns);
-          EXPECT_LE(outcome.phases.total(), outcome.elapsed);
+          EXPECT_LE(outcome.activities.total(), outcome.elapsed);
           if (is_first)
             run.outcome = std::move(outcome);
           else

@@ -169,8 +169,8 @@ TEST(Sweep, RecordsWhereEachRankIs) {
   const auto first = read_position(run.board[0].bytes).value();
   const auto second = read_position(run.board[1].bytes).value();
   // Rank 0 alone writes the journal: a step, but none that the others take.
-  EXPECT_EQ(first.current()->phase.view(), "journal");
-  EXPECT_EQ(second.current()->phase.view(), "control");
+  EXPECT_EQ(first.current()->activity.view(), "journal");
+  EXPECT_EQ(second.current()->activity.view(), "control");
   EXPECT_EQ(first.current()->collective_steps, second.current()->collective_steps);
 }
 

@@ -201,10 +201,10 @@ def stored_trials(database):
 IN_FLIGHT_HEADER, RECORD, RECORD_HEADER, STEP, SIZES_IN_STEP = 4096, 512 + 32 * 512, 512, 512, 48
 
 
-def is_in_trial(database, slot):
-    """Whether the last step that the rank of this slot recorded belongs to a trial: it names a variant."""
+def is_in_trial(database, number):
+    """Whether the last step that the rank with this record noted belongs to a trial: it names a variant."""
     try:
-        record = Path(f"{database}.in-flight").read_bytes()[IN_FLIGHT_HEADER + slot * RECORD:][:RECORD]
+        record = Path(f"{database}.in-flight").read_bytes()[IN_FLIGHT_HEADER + number * RECORD:][:RECORD]
     except FileNotFoundError:
         return False
     steps = [record[at:at + STEP] for at in range(RECORD_HEADER, len(record), STEP)]

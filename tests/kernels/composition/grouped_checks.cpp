@@ -39,19 +39,19 @@ class ByGroups final : public StubImplementation {
   const Implementations& catalogue_;
 };
 
-/// The one whose turn it is of all that can do a step on ranks that are alike.
-Variant choose_variant(const Problem& step, const Topology& topology, const Capability& capability,
+/// The one whose turn it is of all that can do a stage on ranks that are alike.
+Variant choose_variant(const Problem& stage, const Topology& topology, const Capability& capability,
                        const Implementations& catalogue, ChosenVariants& known, std::size_t turn) {
   std::vector<const Implementation*> all;
   for (const auto& one : catalogue)
-    if (one->collective() == step.collective && one->runs_on_device() == capability.is_on_device())
+    if (one->collective() == stage.collective && one->runs_on_device() == capability.is_on_device())
       all.push_back(one.get());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Implementation& one = *all[(turn + i) % all.size()];
-    const std::vector<Variant>& variants = known.of(one, step, {topology}, capability);
+    const std::vector<Variant>& variants = known.of(one, stage, {topology}, capability);
     if (!variants.empty()) return variants[turn / all.size() % variants.size()];
   }
-  throw Error(StatusCode::internal, "nothing can do " + describe(step));
+  throw Error(StatusCode::internal, "nothing can do " + describe(stage));
 }
 
 std::string print(const Grouping& grouping) {
@@ -97,16 +97,16 @@ GroupedRanks alike(std::size_t ranks) {
 
 Grouping crossed_grouping(const Problem& problem) {
   Grouping grouping{.group_of_rank = crossed};
-  const GroupedSteps steps = grouped_steps(problem, group_sizes(crossed), 0);
-  const auto low_latency = [](const Problem& step) {
-    return parse_variant("cpu." + std::string(name_of(step.collective)) +
+  const GroupedStages stages = grouped_stages(problem, group_sizes(crossed), 0);
+  const auto low_latency = [](const Problem& stage) {
+    return parse_variant("cpu." + std::string(name_of(stage.collective)) +
                          "_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}");
   };
   GroupVariants inside;
-  if (steps.before) inside.before = low_latency(*steps.before);
-  if (steps.after) inside.after = low_latency(*steps.after);
+  if (stages.before) inside.before = low_latency(*stages.before);
+  if (stages.after) inside.after = low_latency(*stages.after);
   grouping.inside = {inside, inside};
-  grouping.bridge = low_latency(steps.bridge);
+  grouping.bridge = low_latency(stages.bridge);
   return grouping;
 }
 
@@ -133,18 +133,18 @@ Grouping choose_grouping(const Problem& problem, const std::vector<int>& groups,
   const std::vector<int> sizes = group_sizes(groups);
   const GroupTopologies topologies = grouped_topologies(ranks.nodes, groups, problem.collective);
   const Capability& capability = ranks.capabilities.front();
-  const auto choose = [&](const Problem& step, const Topology& topology, std::size_t offset) {
-    return choose_variant(step, topology, capability, catalogue, known, turn + offset);
+  const auto choose = [&](const Problem& stage, const Topology& topology, std::size_t offset) {
+    return choose_variant(stage, topology, capability, catalogue, known, turn + offset);
   };
   Grouping grouping{.group_of_rank = groups};
   for (std::size_t group = 0; group < sizes.size(); ++group) {
-    const GroupedSteps steps = grouped_steps(problem, sizes, static_cast<int>(group));
+    const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
     GroupVariants& own = grouping.inside.emplace_back();
-    if (steps.before) own.before = choose(*steps.before, topologies.inside[group], group);
-    if (steps.after) own.after = choose(*steps.after, topologies.inside[group], group + 1);
+    if (stages.before) own.before = choose(*stages.before, topologies.inside[group], group);
+    if (stages.after) own.after = choose(*stages.after, topologies.inside[group], group + 1);
   }
   grouping.bridge =
-      choose(grouped_steps(problem, sizes, 0).bridge, topologies.bridge, 2 + sizes.size());
+      choose(grouped_stages(problem, sizes, 0).bridge, topologies.bridge, 2 + sizes.size());
   return grouping;
 }
 
@@ -178,7 +178,8 @@ GroupedRuns run_grouped(Communicator& communicator, const Implementations& catal
       if (test.has_late_rank || !why_not_grouped(test.problem, group_sizes(groups)).empty())
         continue;
       if (++turn % cases_per_run != 0) continue;
-      const Grouping grouping = choose_grouping(test.problem, groups, ranks, catalogue, known, turn);
+      const Grouping grouping =
+          choose_grouping(test.problem, groups, ranks, catalogue, known, turn);
       const Support support = supports_grouped(test.problem, grouping, ranks, catalogue);
       EXPECT_TRUE(support) << support.reason();
       const std::string fault = find_fault(communicator, ByGroups(named.value, grouping, catalogue),

@@ -99,7 +99,7 @@ class Caller {
 
 void wait_until(const std::atomic<int>& counter, int value, const AbortFlag& abort_flag) {
   BoundedWait wait(soon_enough(), abort_flag, true);
-  while (counter < value) wait.step(0, "the others");
+  while (counter < value) wait.stage(0, "the others");
 }
 
 // Where somebody read too early he would read garbage, and ThreadSanitizer would object; where
@@ -112,7 +112,8 @@ TEST(Grouped, NobodyTouchesTheBuffersOfARankBeforeItsStart) {
     for (const std::vector<int>& groups : {std::vector{0, 0, 1, 1}, std::vector{1, 0, 0, 0}})
       for (int late = 0; late < 4; ++late) {
         const Problem problem = problem_of(named.value, 4 * 4 * 50);
-        const Grouping grouping = choose_grouping(problem, groups, alike(4), catalogue, known, ++turn);
+        const Grouping grouping =
+            choose_grouping(problem, groups, alike(4), catalogue, known, ++turn);
         std::atomic<int> started = 0;
         run_ranks(4, [&](Communicator& communicator) {
           const int root = shape_of(named.value).has_root ? static_cast<int>(turn % 4) : 0;
@@ -296,7 +297,7 @@ TEST(Grouped, WhatLiesBetweenTheStepsIsOnTheDeviceWhereTheBuffersAre) {
   PretendedDevice device;
   const std::vector<Device*> devices(4, &device);
   for (const std::vector<int>& groups : {std::vector{0, 1, 0, 1}, std::vector{0, 1, 1, 1}})
-    // The others need steps that copy engines do between registered buffers alone.
+    // The others need stages that copy engines do between registered buffers alone.
     for (const Collective collective :
          {Collective::all_reduce, Collective::broadcast, Collective::reduce})
       run_ranks(
@@ -448,7 +449,7 @@ TEST(Grouped, RefusesWhatNoRanksCouldDo) {
       told([](Grouping& one) {
         one.group_of_rank = {0, 1, 1, 1};
       }),
-      HasSubstr("in group 0 before the bridge there is no step for "
+      HasSubstr("in group 0 before the bridge there is no stage for "
                 "cpu.reduce_low_latency{format=line,slots=4,stores=cached,taken_back=one_line}"));
   EXPECT_THAT(told([](Grouping& one) { one.bridge.implementation = "cpu.nothing"; }),
               HasSubstr("; there is no cpu.nothing"));
@@ -519,7 +520,7 @@ class Strict final : public Implementation {
   const Implementation& right_;
 };
 
-TEST(GroupedSteps, AreGivenBuffersAsTheyAskForThem) {
+TEST(GroupedStages, AreGivenBuffersAsTheyAskForThem) {
   const Implementations right = make_catalogue();
   Implementations catalogue;
   ChosenVariants known;

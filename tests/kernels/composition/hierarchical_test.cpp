@@ -219,7 +219,7 @@ TEST(HierarchicalLowLatencyOfAllGather, AdaptingVariantsCoverThePlainOnes) {
   EXPECT_FALSE(by_levels.covers(
       wide, variant("across=flat_pull,format=header,slots=4,stores=cached,taken_back=one_line")));
   const Problem problem = problem_of(Collective::all_gather, 16 << 10);
-  EXPECT_GT(by_levels.traits(problem, nodes_of(2, 2), wide).settling_calls, 0);
+  EXPECT_GT(by_levels.traits(problem, nodes_of(2, 2), wide).learning_calls, 0);
 }
 
 std::string name_of_collective(const testing::TestParamInfo<Collective>& info) {

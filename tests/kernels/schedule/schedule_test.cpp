@@ -41,8 +41,8 @@ ScheduledCall direct(bool in_place = false) {
 /// Both ranks combine both inputs.
 Schedule one_shot(const ScheduledCall& shape) {
   ScheduleWriter writer(shape);
-  const Block a = writer.share(writer.input(0));
-  const Block b = writer.share(writer.input(1));
+  const Block a = writer.publish(writer.input(0));
+  const Block b = writer.publish(writer.input(1));
   writer.combine(writer.output(0), {writer.input(0), b}, true);
   writer.combine(writer.output(1), {a, writer.input(1)}, true);
   return writer.schedule();
@@ -60,20 +60,21 @@ TEST(Schedule, WhatIsStagedIsAwaitedByWhoReadsIt) {
   const Schedule schedule = one_shot(staged);
   for (const int rank : {0, 1}) {
     const int peer = 1 - rank;
-    ASSERT_EQ(steps(schedule, rank, WavePhase::lead).size(), 1U);
-    const Step& staging = steps(schedule, rank, WavePhase::lead)[0];
+    ASSERT_EQ(steps(schedule, rank, WavePhase::before_waits).size(), 1U);
+    const Step& staging = steps(schedule, rank, WavePhase::before_waits)[0];
     EXPECT_EQ(staging.kind, StepKind::copy);
     EXPECT_EQ(staging.to, (Block{rank, Space::scratch, 0}));
     EXPECT_THAT(staging.from, ElementsAre(Block{rank, Space::send, 0}));
     EXPECT_TRUE(staging.is_awaited);
-    // With four slots the peer has read the one before: this rank has awaited a later lead of its.
+    // With four slots the peer has read the one before: this rank has awaited later early steps of
+    // its.
     EXPECT_THAT(staging.awaits, IsEmpty());
     EXPECT_FALSE(steps(schedule, rank, WavePhase::rest)[0].is_awaited);
 
     ASSERT_EQ(steps(schedule, rank, WavePhase::rest).size(), 1U);
     const Step& combining = steps(schedule, rank, WavePhase::rest)[0];
     EXPECT_EQ(combining.kind, StepKind::combine_last);
-    EXPECT_THAT(combining.awaits, ElementsAre(same_wave(peer, WavePhase::lead, 1)));
+    EXPECT_THAT(combining.awaits, ElementsAre(same_wave(peer, WavePhase::before_waits, 1)));
     EXPECT_THAT(schedule.ranks[static_cast<std::size_t>(rank)].at_end, IsEmpty());
     EXPECT_FALSE(schedule.ranks[static_cast<std::size_t>(rank)].is_start_awaited);
   }
@@ -85,7 +86,7 @@ TEST(Schedule, WithFewSlotsReadersAreAwaited) {
   ScheduledCall shape = staged;
   shape.slots = 3;
   const Schedule schedule = one_shot(shape);
-  EXPECT_THAT(steps(schedule, 0, WavePhase::lead)[0].awaits,
+  EXPECT_THAT(steps(schedule, 0, WavePhase::before_waits)[0].awaits,
               ElementsAre(Await{1, WavePhase::rest, 1, Lag::slot_before}));
   EXPECT_TRUE(steps(schedule, 1, WavePhase::rest)[0].is_awaited);
 }
@@ -94,10 +95,10 @@ TEST(Schedule, WhatIsReadDirectlyIsAwaitedFromItsStartToItsEnd) {
   const Schedule schedule = one_shot(direct());
   for (const int rank : {0, 1}) {
     const auto& own = schedule.ranks[static_cast<std::size_t>(rank)];
-    EXPECT_THAT(steps(schedule, rank, WavePhase::lead), IsEmpty());
+    EXPECT_THAT(steps(schedule, rank, WavePhase::before_waits), IsEmpty());
     ASSERT_EQ(steps(schedule, rank, WavePhase::rest).size(), 1U);
     EXPECT_THAT(steps(schedule, rank, WavePhase::rest)[0].awaits,
-                ElementsAre(Await{1 - rank, WavePhase::lead, 0, Lag::start_of_call}));
+                ElementsAre(Await{1 - rank, WavePhase::before_waits, 0, Lag::start_of_call}));
     EXPECT_TRUE(own.is_start_awaited);
     EXPECT_THAT(own.at_end, ElementsAre(same_wave(1 - rank, WavePhase::rest, 1)));
   }
@@ -108,10 +109,10 @@ TEST(Schedule, ARootThatReadsNothingWaitsForTheReadersOfTheSlotBefore) {
   ScheduledCall shape = staged;
   shape.collective = Collective::broadcast;
   ScheduleWriter writer(shape);
-  writer.copy(writer.output(1), writer.share(writer.input(0)));
+  writer.copy(writer.output(1), writer.publish(writer.input(0)));
   const Schedule schedule = writer.schedule();
-  ASSERT_EQ(steps(schedule, 0, WavePhase::lead).size(), 1U);
-  EXPECT_THAT(steps(schedule, 0, WavePhase::lead)[0].awaits,
+  ASSERT_EQ(steps(schedule, 0, WavePhase::before_waits).size(), 1U);
+  EXPECT_THAT(steps(schedule, 0, WavePhase::before_waits)[0].awaits,
               ElementsAre(Await{1, WavePhase::rest, 1, Lag::slot_before}));
   EXPECT_TRUE(steps(schedule, 1, WavePhase::rest)[0].is_awaited);
 }
@@ -150,11 +151,11 @@ TEST(Schedule, AResultThatIsSharedIsStoredTwiceAtOnce) {
 
 TEST(Schedule, WhatIsSharedTwiceIsCopiedOnceUntilItChanges) {
   ScheduleWriter writer(staged);
-  const Block first = writer.share(writer.input(0));
-  EXPECT_EQ(writer.share(writer.input(0)), first);
-  EXPECT_EQ(writer.share(first), first);
+  const Block first = writer.publish(writer.input(0));
+  EXPECT_EQ(writer.publish(writer.input(0)), first);
+  EXPECT_EQ(writer.publish(first), first);
   writer.copy(writer.input(0), writer.temporary(0));
-  EXPECT_NE(writer.share(writer.input(0)), first);
+  EXPECT_NE(writer.publish(writer.input(0)), first);
 }
 
 TEST(Schedule, TheCmaBringsInWhatIsToBeCombined) {
@@ -181,8 +182,8 @@ TEST(Schedule, AcrossNodesMessagesBringWhatIsReadAndNobodyIsAwaited) {
     const int peer = 1 - rank;
     const auto& own = schedule.ranks[static_cast<std::size_t>(rank)];
     // The copy for ranks of the same node would have no reader; the message leaves first of all.
-    ASSERT_EQ(steps(schedule, rank, WavePhase::lead).size(), 1U);
-    const Step& send = steps(schedule, rank, WavePhase::lead)[0];
+    ASSERT_EQ(steps(schedule, rank, WavePhase::before_waits).size(), 1U);
+    const Step& send = steps(schedule, rank, WavePhase::before_waits)[0];
     EXPECT_EQ(send.kind, StepKind::send);
     EXPECT_THAT(send.from, ElementsAre(Block{rank, Space::send, 0}));
     EXPECT_EQ(send.to.rank, peer);
@@ -229,9 +230,9 @@ TEST(Schedule, WhatAnotherRankOverwritesHasLeftBeforeItIsTold) {
   const auto& rest = steps(schedule, 0, WavePhase::rest);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].kind, StepKind::send);
-  EXPECT_THAT(rest[0].awaits, ElementsAre(same_wave(1, WavePhase::lead, 1)));
+  EXPECT_THAT(rest[0].awaits, ElementsAre(same_wave(1, WavePhase::before_waits, 1)));
   EXPECT_TRUE(rest[0].is_awaited);
-  EXPECT_THAT(steps(schedule, 1, WavePhase::lead)[0].awaits,
+  EXPECT_THAT(steps(schedule, 1, WavePhase::before_waits)[0].awaits,
               ElementsAre(Await{0, WavePhase::rest, 1, Lag::slot_before}));
 }
 
@@ -239,22 +240,23 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
   ScheduledCall shape = staged;
   shape.ranks = 4;
   ScheduleWriter writer(shape);
-  const ScheduleWriter::Part part{.ranks = {1, 3},
-                                  .shape = {.collective = Collective::reduce_scatter, .ranks = 2},
-                                  .inputs = {{writer.input(1, 0), writer.input(1, 1)},
-                                             {writer.input(3, 0), writer.input(3, 1)}},
-                                  .outputs = {{writer.output(1)}, {writer.output(3)}}};
-  writer.write_part(part, [](ScheduleWriter& inner) {
+  const ScheduleWriter::SubCall sub_call{
+      .ranks = {1, 3},
+      .shape = {.collective = Collective::reduce_scatter, .ranks = 2},
+      .inputs = {{writer.input(1, 0), writer.input(1, 1)},
+                 {writer.input(3, 0), writer.input(3, 1)}},
+      .outputs = {{writer.output(1)}, {writer.output(3)}}};
+  writer.write_sub_call(sub_call, [](ScheduleWriter& inner) {
     EXPECT_EQ(inner.ranks(), 2);
     EXPECT_EQ(inner.temporary(1).rank, 3);
     EXPECT_TRUE(inner.maps(0, inner.input(0)));
     combine_each(inner, part_of_each(inner));
-    EXPECT_THROW(inner.write_part({}, [](ScheduleWriter&) {}), Error);
+    EXPECT_THROW(inner.write_sub_call({}, [](ScheduleWriter&) {}), Error);
     EXPECT_THROW((void)inner.input(2), Error);
   });
   EXPECT_EQ(writer.ranks(), 4);
   const Schedule schedule = writer.schedule();
-  EXPECT_THAT(steps(schedule, 0, WavePhase::lead), IsEmpty());
+  EXPECT_THAT(steps(schedule, 0, WavePhase::before_waits), IsEmpty());
   const auto& rest = steps(schedule, 3, WavePhase::rest);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].kind, StepKind::combine);  // of the part alone: avg does not divide yet

@@ -23,7 +23,7 @@ using std::chrono::nanoseconds;
 constexpr std::size_t cached = 0;
 constexpr std::size_t past = 1;
 
-/// A machine on which calls take what is set, by the way in which they stage.
+/// A machine on which calls take what is set, by the mode in which they stage.
 struct Machine {
   StoreChoice::Times takes{};
   std::array<int, 2> calls{};
@@ -31,10 +31,10 @@ struct Machine {
 
   void run(StoreChoice& choice, int count) {
     for (int i = 0; i < count; ++i) {
-      const std::size_t way = choice.way().staging == CopyMode::cached ? cached : past;
-      ++calls[way];
+      const std::size_t mode = choice.mode().staging == CopyMode::cached ? cached : past;
+      ++calls[mode];
       if (choice.is_timed()) ++timed;
-      if (choice.completed(takes[way])) choice.decide(choice.fastest());
+      if (choice.completed(takes[mode])) choice.decide(choice.fastest());
     }
   }
 };
@@ -66,13 +66,13 @@ TEST(StoreChoice, IsNotMovedByWhatHardlyDiffersOrByOneSlowCall) {
   machine.run(disturbed, 1);
   machine.takes[cached] = nanoseconds(10);
   machine.run(disturbed, 3);
-  EXPECT_EQ(disturbed.way().staging, CopyMode::cached);
+  EXPECT_EQ(disturbed.mode().staging, CopyMode::cached);
 }
 
 TEST(StoreChoice, TriesAsManyWaysAsTheMessageIsWorth) {
-  const auto number_of = [](const StoreWay& way) {
-    const bool streams_staging = way.staging == CopyMode::non_temporal;
-    if (way.results == CopyMode::non_temporal) return streams_staging ? 2U : 3U;
+  const auto number_of = [](const StoreMode& mode) {
+    const bool streams_staging = mode.staging == CopyMode::non_temporal;
+    if (mode.results == CopyMode::non_temporal) return streams_staging ? 2U : 3U;
     return streams_staging ? 1U : 0U;
   };
   constexpr std::array takes{100, 90, 80, 70};
@@ -80,15 +80,15 @@ TEST(StoreChoice, TriesAsManyWaysAsTheMessageIsWorth) {
     StoreChoice choice({.tried = tried, .period = 10});
     std::array<std::size_t, takes.size()> calls{};
     for (int i = 0; i < 10; ++i) {
-      const auto way = number_of(choice.way());
-      ++calls.at(way);
-      if (choice.completed(nanoseconds(takes.at(way)))) choice.decide(choice.fastest());
+      const auto mode = number_of(choice.mode());
+      ++calls.at(mode);
+      if (choice.completed(nanoseconds(takes.at(mode)))) choice.decide(choice.fastest());
     }
-    for (std::size_t way = 0; way < takes.size(); ++way)
-      EXPECT_EQ(calls.at(way), way + 1 == tried ? 10 - 2 * (tried - 1)
-                               : way < tried    ? 2
-                                                : 0)
-          << "way " << way << " of " << tried;
+    for (std::size_t mode = 0; mode < takes.size(); ++mode)
+      EXPECT_EQ(calls.at(mode), mode + 1 == tried ? 10 - 2 * (tried - 1)
+                                : mode < tried    ? 2
+                                                  : 0)
+          << "mode " << mode << " of " << tried;
   }
 }
 
@@ -111,7 +111,7 @@ TEST(StoreChoice, EachWayIsTimedOnceTheSlotsAreWrittenSo) {
 }
 
 TEST(StoreChoice, TheSlowestRankDecides) {
-  // A rank that only writes finds one way faster; the one that reads, the other.
+  // A rank that only writes finds one mode faster; the one that reads, the other.
   constexpr std::array<StoreChoice::Times, 2> takes{
       StoreChoice::Times{nanoseconds(300), nanoseconds(100)},
       StoreChoice::Times{nanoseconds(400), nanoseconds(900)}};
@@ -176,7 +176,7 @@ thread_local AdaptiveStores::Clock::time_point pretended_now;
 AdaptiveStores::Clock::time_point read_pretended() { return pretended_now; }
 
 /// Ranks that make calls of given sizes. A call's own work takes what `takes` says of its size, by
-/// the way in which it stages; then the rank waits for others.
+/// the mode in which it stages; then the rank waits for others.
 class AdaptingRank {
  public:
   AdaptingRank(Communicator& communicator, const SizeBuckets& buckets)
@@ -219,7 +219,7 @@ TEST(AdaptiveStores, AreNotMovedByWhenOthersCome) {
                         : 0;
       communicator.barrier(test::soon_enough());
     }
-    // All but the probes' calls in the other way.
+    // All but the probes' calls in the other mode.
     EXPECT_EQ(calls_past, (50 - 3) * periods);
   });
 }

@@ -64,9 +64,9 @@ struct AllocationName {
   friend bool operator==(const AllocationName&, const AllocationName&) = default;
 };
 
-/// A place in a rank's part of symmetric memory, as that rank names it. Ranks send it to each other
-/// as raw bytes.
-struct SymmetricPlace {
+/// An address in a rank's part of symmetric memory, as that rank names it. Ranks send it to each
+/// other as raw bytes.
+struct SymmetricAddress {
   AllocationName allocation{};
   std::uint64_t offset = 0;  ///< from the beginning of the rank's part
 };
@@ -169,11 +169,11 @@ class Communicator {
                                                                   Deadline deadline) = 0;
   /// Where this rank's `own` bytes lie, if wholly in one live allocation by `allocate`, of this
   /// communicator or of a related one; nothing otherwise. Local.
-  [[nodiscard]] virtual std::optional<SymmetricPlace> place_of(
+  [[nodiscard]] virtual std::optional<SymmetricAddress> symmetric_address_of(
       std::span<const std::byte> own) const = 0;
-  /// The address here of what `rank` has at `place` of its part; null if this process does not map
-  /// it, because that rank lives on another node or has no part of that allocation. Local.
-  [[nodiscard]] virtual std::byte* find(const SymmetricPlace& place, int rank) const = 0;
+  /// The address here of what `rank` has at `address` of its part; null if this process does not
+  /// map it, because that rank lives on another node or has no part of that allocation. Local.
+  [[nodiscard]] virtual std::byte* find(const SymmetricAddress& address, int rank) const = 0;
   /// Collective: a separate message channel between these ranks, for up to `numbers` messages under
   /// way at a time.
   [[nodiscard]] virtual std::unique_ptr<Messages> open_messages(std::size_t numbers,

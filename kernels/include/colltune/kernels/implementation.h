@@ -66,8 +66,8 @@ struct ImplementationFacts {
   /// One line: the algorithm, steps and bytes, and the paper or library it follows.
   std::string description{};
   Collective collective = Collective::all_reduce;
-  /// The consumer that can execute it: "mpi" (the MPI library by itself), "colltune" (this project's
-  /// kernels), …
+  /// The consumer that can execute it: "mpi" (the MPI library by itself), "colltune" (this
+  /// project's kernels), …
   std::string family{};
   /// Whether the buffers of its calls lie on the ranks' devices (Communicator::device) or in host
   /// memory.
@@ -89,7 +89,7 @@ struct CallTraits {
   bool is_emulated = false;
   /// Calls of an operation, after the first one, until its time no longer changes: above 0 if it
   /// learns from its calls.
-  int settling_calls = 0;
+  int learning_calls = 0;
   /// Why its operations keep the buffers that they were prepared for, so that only a persistent
   /// call can be one of them; empty if Operation::bind gives them others.
   std::string why_not_bound = "it keeps the buffers that it was prepared for";

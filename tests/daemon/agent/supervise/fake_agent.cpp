@@ -83,7 +83,7 @@ struct Rank {
   /// Waits until all ranks have taken as many collective steps as this one, as a collective does.
   void wait_for_others() {
     const auto steps = [&](int rank) {
-      const auto step = colltune::read_current_step(file->slot(rank));
+      const auto step = colltune::read_current_step(file->record(rank));
       return step ? step->collective_steps : 0;
     };
     for (int rank = 0; rank < size; ++rank)
@@ -123,7 +123,7 @@ void do_fault(const std::string& fault, Rank& rank) {
       // Waits at leisure: no limit. Says that it does, and goes on when it may.
       {"linger",
        [&] {
-         rank.enter({.phase = "leisure", .is_collective = false});
+         rank.enter({.activity = "leisure", .is_collective = false});
          append_line(rank.database + ".lingers", std::to_string(getpid()));
          while (access((rank.database + ".go").c_str(), F_OK) != 0)
            std::this_thread::sleep_for(5ms);
@@ -133,13 +133,13 @@ void do_fault(const std::string& fault, Rank& rank) {
          ::signal(SIGTERM, SIG_IGN);
          ::signal(SIGINT, SIG_IGN);
          start_stubborn_grandchild();
-         rank.enter({.phase = "leisure", .is_collective = false});
+         rank.enter({.activity = "leisure", .is_collective = false});
          append_line(rank.database + ".lingers", std::to_string(getpid()));
          sleep_for_ever();
        }},
       {"crash_outside_trial",
        [&] {
-         rank.enter({.phase = "control"});
+         rank.enter({.activity = "control"});
          raise(SIGKILL);
        }},
       {"refuse",
@@ -192,14 +192,14 @@ int main(int argc, char** argv) {
     rank.file.emplace(InFlightFile::join(path));
   }
   rank.recorder =
-      std::make_unique<colltune::FlightRecorder>(rank.file->slot(rank.index), rank.index);
+      std::make_unique<colltune::FlightRecorder>(rank.file->record(rank.index), rank.index);
   const colltune::CrashMarks marks(*rank.recorder);
   std::unique_ptr<colltune::Watchdog> watchdog;
   if (fault == "watched_hang" || fault == "stop")
     watchdog = std::make_unique<colltune::Watchdog>(
         *rank.recorder,
         colltune::WatchdogOptions{.board = rank.file->board(), .interval = 100ms, .grace = 100ms});
-  rank.enter({.phase = "start", .is_collective = true});
+  rank.enter({.activity = "start", .is_collective = true});
   rank.wait_for_others();
   if (rank.index == 0) rank.file->set_state(LaunchState::running);
 
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
       const std::string digest = "digest-of-cell-" + std::to_string(cell);
       const std::string trial = digest + " " + variant;
       if (std::ranges::count(done, trial) + std::ranges::count(quarantined, trial) > 0) continue;
-      rank.enter({.phase = "batch",
+      rank.enter({.activity = "batch",
                   .key_digest = digest,
                   .variant = variant,
                   .cell = cell,
@@ -221,11 +221,11 @@ int main(int argc, char** argv) {
           !fault.starts_with("finish_") && is_due(rank.database, times))
         do_fault(fault, rank);
       rank.wait_for_others();
-      rank.enter({.phase = "vote", .is_collective = true});
+      rank.enter({.activity = "vote", .is_collective = true});
       rank.wait_for_others();
       if (rank.index == 0) append_line(rank.database + ".journal", trial);
     }
-  rank.enter({.phase = "end"});
+  rank.enter({.activity = "end"});
   rank.wait_for_others();
   if (rank.index == 0) rank.file->set_state(LaunchState::finished);
   rank.recorder->mark(colltune::Fate::finished);

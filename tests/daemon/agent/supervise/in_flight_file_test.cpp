@@ -34,9 +34,9 @@ TEST_F(InFlightFileTest, LiesBesideTheDatabase) {
 TEST_F(InFlightFileTest, ShowsReadersWhatRanksWrote) {
   InFlightFile first = InFlightFile::create(path_, 3);
   InFlightFile second = InFlightFile::join(path_);
-  FlightRecorder recorder(first.slot(0), 10);
-  FlightRecorder other(second.slot(2), 12);
-  recorder.enter({.phase = "batch", .variant = "a{}"});
+  FlightRecorder recorder(first.record(0), 10);
+  FlightRecorder other(second.record(2), 12);
+  recorder.enter({.activity = "batch", .variant = "a{}"});
   first.set_sweep("11111111-2222-3333-4444-555555555555");
   first.set_state(LaunchState::running);
 
@@ -57,8 +57,8 @@ TEST_F(InFlightFileTest, KnowsTheHostsOfTheLaunch) {
   const std::vector<LaunchHost> hosts{{"lab0", "0, 1"},
                                       {.name = "lab1", .ranks = "2, 3", .witness_port = 65535}};
   InFlightFile file = InFlightFile::create(path_, 2, hosts);
-  FlightRecorder last(file.slot(1), 1);
-  last.enter({.phase = "batch"});
+  FlightRecorder last(file.record(1), 1);
+  last.enter({.activity = "batch"});
   const auto reader = InFlightFile::open(path_);
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->hosts(), hosts);
@@ -77,10 +77,10 @@ TEST_F(InFlightFileTest, IsAnotherFileAfterItWasReplaced) {
   EXPECT_EQ(fresh.sweep_uuid(), "");
 }
 
-TEST_F(InFlightFileTest, RefusesSlotsThatItLacks) {
+TEST_F(InFlightFileTest, RefusesRecordsThatItLacks) {
   InFlightFile file = InFlightFile::create(path_, 2);
-  EXPECT_THROW((void)file.slot(2), Error);
-  EXPECT_THROW((void)file.slot(-1), Error);
+  EXPECT_THROW((void)file.record(2), Error);
+  EXPECT_THROW((void)file.record(-1), Error);
   EXPECT_THROW((void)InFlightFile::create(path_, 0), Error);
 }
 

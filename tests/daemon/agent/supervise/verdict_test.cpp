@@ -43,7 +43,7 @@ RankPosition position(const Where& where) {
                    .steps = 1};
   out.last[0] = {.sequence = where.collective_steps,
                  .collective_steps = where.collective_steps,
-                 .phase = text<32>(where.variant.empty() ? "control" : "batch"),
+                 .activity = text<32>(where.variant.empty() ? "control" : "batch"),
                  .key_digest = text<32>(where.variant.empty() ? "" : "k"),
                  .variant = text<384>(where.variant),
                  .cell = 5,

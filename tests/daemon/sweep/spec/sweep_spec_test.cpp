@@ -275,9 +275,9 @@ TEST(SweepSpec, WrongSizesNameThePath) {
 TEST(SweepSpec, SizesThatNobodyMeasuresAreRefusedAtOnce) {
   const auto refusal = [](const std::string& sizes, const std::string& more = "") {
     return error_of([&] {
-      (void)parse_sweep_spec(R"({"version": 1, "collectives": ["all_reduce"], "sizes": )" + sizes +
-                                 more + "}",
-                             "c.json");
+      (void)parse_sweep_spec(
+          R"({"version": 1, "collectives": ["all_reduce"], "sizes": )" + sizes + more + "}",
+          "c.json");
     });
   };
   EXPECT_THAT(refusal("\"8,9223372036854775807\""),
@@ -338,7 +338,7 @@ TEST(SweepSpec, LaunchEnvironmentsAreNamedSetsOfVariables) {
       {"name": "buffers_8m", "variables": {"NCCL_BUFFSIZE": "8388608"}},
       {"name": "both", "variables": {"UCX_TLS": "rc,sm", "OMPI_MCA_btl_vader_eager_limit": ""}}])"),
                                           "my.json");
-  EXPECT_EQ(spec.launch_rounds, 5);
+  EXPECT_EQ(spec.launch_turns, 5);
   EXPECT_EQ(spec.launch_environments,
             (std::vector<LaunchEnvironment>{
                 {"buffers_8m", {{"NCCL_BUFFSIZE", "8388608"}}},
@@ -400,9 +400,10 @@ TEST(LaunchEnvironment, TextTellsOneVariableFromTheNext) {
 }
 
 TEST(SweepSpec, ShippedConfigurationsLoad) {
-  for (const char* knobs : {"/nccl_knobs.json", "/open_mpi_knobs.json"})
-    EXPECT_FALSE(load_sweep_spec(std::string(COLLTUNE_CONFIGS) + knobs).launch_environments.empty())
-        << knobs;
+  for (const char* settings : {"/nccl_knobs.json", "/open_mpi_knobs.json"})
+    EXPECT_FALSE(
+        load_sweep_spec(std::string(COLLTUNE_CONFIGS) + settings).launch_environments.empty())
+        << settings;
   const SweepSpec nccl = load_sweep_spec(COLLTUNE_CONFIGS "/nccl_knobs.json");
   EXPECT_EQ(nccl.registered, (BooleanAxis{.off = true, .on = true}))
       << "symmetric kernels need registered buffers";

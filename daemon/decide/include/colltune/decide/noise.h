@@ -27,7 +27,7 @@ namespace colltune {
 /// The share of the time of a trial's counted runs for which its ranks waited for a core, over its
 /// passes: all waiting except the part that the runs that do not count contain. From 0 to 0.9; 0 if
 /// it was not observed.
-[[nodiscard]] double lost_in_counted(std::span<const Measurement* const> of_trial);
+[[nodiscard]] double waited_in_counted(std::span<const Measurement* const> of_trial);
 
 /// A key whose ranks lose more of their time to others than this was disturbed. On two cores of a
 /// quiet machine none lost more than 2.3 %.

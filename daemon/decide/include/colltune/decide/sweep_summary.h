@@ -43,7 +43,7 @@ struct SkippedVariant {
   std::vector<std::vector<int>> problems;
 };
 template <class Self, class Visit>
-  requires std::same_as<std::remove_const_t<Self>, SkippedVariant>
+requires std::same_as<std::remove_const_t<Self>, SkippedVariant>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("topology", self.topology);
   visit("variant", self.variant);
@@ -57,7 +57,7 @@ struct SkippedVariants {
   std::vector<SkippedVariant> entries;
 };
 template <class Self, class Visit>
-  requires std::same_as<std::remove_const_t<Self>, SkippedVariants>
+requires std::same_as<std::remove_const_t<Self>, SkippedVariants>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("problems", self.problems);
   visit("entries", self.entries);
@@ -73,8 +73,8 @@ struct SweepSummary {
   std::optional<std::chrono::nanoseconds> budget_left;
   std::optional<std::size_t> planned_keys;
   std::optional<DecisionPolicy> decision_policy;
-  std::optional<std::map<std::string, std::chrono::nanoseconds>> phases;  ///< by name
-  std::optional<std::map<std::string, std::size_t>> trials;               ///< by outcome
+  std::optional<std::map<std::string, std::chrono::nanoseconds>> activities;  ///< by name
+  std::optional<std::map<std::string, std::size_t>> trials;                   ///< by outcome
   std::optional<std::map<std::string, std::size_t>> verdicts;
   std::optional<NullTest> null_test;
   std::optional<std::string> noise;  ///< for a person
@@ -83,7 +83,7 @@ struct SweepSummary {
   std::optional<std::vector<std::string>> left_out;
 };
 template <class Self, class Visit>
-  requires std::same_as<std::remove_const_t<Self>, SweepSummary>
+requires std::same_as<std::remove_const_t<Self>, SweepSummary>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit(series_launch_name, self.launch_of);
   visit("end", self.end);
@@ -92,7 +92,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("budget_left_ns", self.budget_left);
   visit("planned_keys", self.planned_keys);
   visit("decision_policy", self.decision_policy);
-  visit("phases_ns", self.phases);
+  visit("phases_ns", self.activities);
   visit("trials", self.trials);
   visit("verdicts", self.verdicts);
   visit("null_test", self.null_test);

@@ -16,7 +16,7 @@ namespace colltune {
 
 /// Which ranks are ahead, by the number of collective steps that they took. A rank that ended
 /// normally does not count.
-struct StepStanding {
+struct FlightStanding {
   std::uint64_t fewest_steps = 0;
   std::uint64_t most_steps = 0;
   std::size_t ranks = 0;
@@ -37,7 +37,7 @@ struct StepStanding {
 [[nodiscard]] std::string_view process_condition(const RankPosition& position);
 
 /// "batch of mpi.native{} (cell 3, run 17)".
-[[nodiscard]] std::string describe_step(const StepRecord& step);
+[[nodiscard]] std::string describe_step(const FlightStepRecord& step);
 
 /// Reports where each rank was at `now`: its host, process and step, how long it has been in the
 /// step, how late it is, the `history` steps before, and which ranks wait for which. Writes at most

@@ -34,7 +34,7 @@ constexpr std::size_t longest_recorded_variant = 384;
 
 /// What a rank begins to do.
 struct FlightStep {
-  std::string_view phase;       ///< "batch", "verification", …; cut at 32 bytes
+  std::string_view activity;    ///< "batch", "verification", …; cut at 32 bytes
   std::string_view key_digest;  ///< digest of the cell's key; cut at 32 bytes; empty outside a
                                 ///< trial
   std::string_view variant;     ///< printed; cut at the longest length; empty outside a trial
@@ -48,10 +48,10 @@ struct FlightStep {
 };
 
 /// A step as it was recorded.
-struct StepRecord {
+struct FlightStepRecord {
   std::uint64_t sequence = 0;          ///< number among this rank's steps, from 1
   std::uint64_t collective_steps = 0;  ///< collective steps so far, including this one
-  FixedText<32> phase;
+  FixedText<32> activity;
   FixedText<32> key_digest;
   FixedText<longest_recorded_variant> variant;
   bool variant_is_cut = false;
@@ -111,8 +111,10 @@ struct RankPosition {
   Whereabouts whereabouts = Whereabouts::unknown;
   FixedText<256> stack;   ///< the files on its call stack, the innermost call first
   std::size_t steps = 0;  ///< how many of `last` are filled
-  std::array<StepRecord, steps_kept> last;  ///< the newest first
-  [[nodiscard]] const StepRecord* current() const { return steps == 0 ? nullptr : last.data(); }
+  std::array<FlightStepRecord, steps_kept> last;  ///< the newest first
+  [[nodiscard]] const FlightStepRecord* current() const {
+    return steps == 0 ? nullptr : last.data();
+  }
 };
 
 /// Bytes of one rank's record. A board is an array of them, one for each rank of a node.
@@ -152,7 +154,7 @@ class FlightRecorder {
 /// another layout. Allocates nothing.
 [[nodiscard]] std::optional<RankPosition> read_position(std::span<const std::byte> region);
 /// The current step alone; empty also if no step was entered.
-[[nodiscard]] std::optional<StepRecord> read_current_step(std::span<const std::byte> region);
+[[nodiscard]] std::optional<FlightStepRecord> read_current_step(std::span<const std::byte> region);
 /// The positions of a board's ranks, without regions that are not ours.
 [[nodiscard]] std::vector<RankPosition> read_board(std::span<const std::byte> board);
 

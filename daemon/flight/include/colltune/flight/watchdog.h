@@ -34,7 +34,7 @@ struct WatchdogOptions {
   std::vector<const void*> peer_libraries;
   /// Called once the report is written, on the watchdog's thread, once for each late step; empty:
   /// _exit(late_exit_code).
-  std::function<void(const StepRecord& late)> on_late;
+  std::function<void(const FlightStepRecord& late)> on_late;
 };
 
 /// A thread that ends this process when its current step is late: the way out of a wait inside a
@@ -57,9 +57,9 @@ class Watchdog {
  private:
   void watch(const std::stop_token& stop);
   void locate_thread();
-  void await_peers(const StepRecord& late) const;
+  void await_peers(const FlightStepRecord& late) const;
   [[nodiscard]] bool is_peer_library(std::string_view file) const;
-  void report(const StepRecord& late, SteadyTime now);
+  void report(const FlightStepRecord& late, SteadyTime now);
   void write_all(std::string_view text) const;
 
   FlightRecorder& recorder_;

@@ -24,11 +24,6 @@ struct TableSlice {
 /// One question's outcome within a batch.
 using BatchItem = std::variant<LookupAnswer, Error>;
 
-struct ServedBatch {
-  Generation generation;  ///< of all items
-  std::vector<BatchItem> items;
-};
-
 /// What the daemon answers, on plain objects: no transport, no protocol. Thread-safe.
 class LookupService {
  public:
@@ -48,9 +43,6 @@ class LookupService {
   /// Answers one question of a batch from `table`; a question that pins another generation is an
   /// Error(invalid_argument).
   [[nodiscard]] static BatchItem lookup_in(const DecisionTable& table, const LookupQuery& query);
-  /// Answers all questions from one generation. Throws Error(invalid_argument) for too many.
-  [[nodiscard]] ServedBatch lookup_batch(std::span<const LookupQuery> queries,
-                                         const std::optional<Pin>& pin) const;
 
   /// The decisions of the worlds that fit.
   [[nodiscard]] TableSlice slice(const WorldFilter& filter, const std::optional<Pin>& pin) const;

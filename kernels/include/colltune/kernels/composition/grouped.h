@@ -12,25 +12,26 @@
 #include "colltune/kernels/catalogue.h"
 
 // A collective by groups of ranks, each of which uses its own variant: for launches in which some
-// ranks lack one. First the ranks of a group do a step with their leader, then the leaders run the
-// bridge among the groups, then a step inside the groups distributes the results. Each step is a
+// ranks lack one. First the ranks of a group do a stage with their leader, then the leaders run the
+// bridge among the groups, then a stage inside the groups distributes the results. Each stage is a
 // separate collective, with any variant of the catalogue, on a communicator of those ranks. The
 // leader is the root in the root's group, and the lowest rank in the others. A group of one rank
-// has no inner steps. The steps of an average are sums, which the leaders divide after the bridge.
+// has no inner stages. The stages of an average are sums, which the leaders divide after the
+// bridge.
 
 namespace colltune {
 
 /// The problems of one group, and of all leaders together: separate collectives, out of place or in
 /// place as fits. Message sizes are whole blocks: nothing is rounded.
-struct GroupedSteps {
+struct GroupedStages {
   std::optional<Problem> before{};  ///< inside the group, among as many ranks as it has
   Problem bridge{};                 ///< among as many ranks as there are groups
   std::optional<Problem> after{};   ///< inside the group
 
-  friend auto operator<=>(const GroupedSteps&, const GroupedSteps&) = default;
+  friend auto operator<=>(const GroupedStages&, const GroupedStages&) = default;
 };
 
-/// The variants of a group's own steps; nothing for a step that the group does not have.
+/// The variants of a group's own stages; nothing for a stage that the group does not have.
 struct GroupVariants {
   std::optional<Variant> before{};
   std::optional<Variant> after{};
@@ -38,7 +39,7 @@ struct GroupVariants {
   friend auto operator<=>(const GroupVariants&, const GroupVariants&) = default;
 };
 
-/// Which rank is in which group, and which variants do the steps.
+/// Which rank is in which group, and which variants do the stages.
 struct Grouping {
   std::vector<int> group_of_rank;     ///< by rank; numbered from 0, without gaps
   std::vector<GroupVariants> inside;  ///< by group
@@ -55,12 +56,12 @@ struct Grouping {
 /// "unavailable: ".
 [[nodiscard]] std::string why_not_grouped(const Problem& problem, std::span<const int> sizes);
 
-/// The steps of `group`, among groups of these sizes, for a problem that such groups can do. If
+/// The stages of `group`, among groups of these sizes, for a problem that such groups can do. If
 /// groups differ in size, the bridge's blocks are as long as the largest group's.
-[[nodiscard]] GroupedSteps grouped_steps(const Problem& problem, std::span<const int> sizes,
-                                         int group);
+[[nodiscard]] GroupedStages grouped_stages(const Problem& problem, std::span<const int> sizes,
+                                           int group);
 
-/// The part of a topology that implementations look at to answer for a step: nodes and ranks.
+/// The part of a topology that implementations look at to answer for a stage: nodes and ranks.
 struct GroupTopologies {
   std::vector<Topology> inside;  ///< by group
   Topology bridge;  ///< of the leaders; if it depends on the root, one with the most nodes
@@ -76,31 +77,31 @@ struct GroupedRanks {
   std::vector<int> nodes;                ///< of each rank
   std::vector<Capability> capabilities;  ///< of each rank
 };
-/// Whether they can: every rank must support its group's steps, and every possible leader must
+/// Whether they can: every rank must support its group's stages, and every possible leader must
 /// support the bridge. If the collective has a root, any rank may be the leader. Throws
 /// Error(invalid_argument) if the grouping does not fit this problem (see prepare_grouped), or if
 /// the numbers of ranks differ.
 [[nodiscard]] Support supports_grouped(const Problem& problem, const Grouping& grouping,
                                        const GroupedRanks& ranks, const Implementations& catalogue);
 
-/// What the steps guarantee together. Sums are rounded when one step passes them to the next, and
+/// What the stages guarantee together. Sums are rounded when one stage passes them to the next, and
 /// sums of averages before they are divided. Reductions are never in rank order. Throws as
 /// supports_grouped does.
 [[nodiscard]] Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
                                         const Implementations& catalogue);
 
-/// The sum of the steps; an inner step costs what it costs in the slowest group. Does not count
+/// The sum of the stages; an inner stage costs what it costs in the slowest group. Does not count
 /// what a leader does within its own memory: copies that reorder blocks, the division of an
 /// average. Throws as supports_grouped does.
 [[nodiscard]] Cost grouped_cost(const Problem& problem, const Grouping& grouping,
                                 const GroupTopologies& topologies,
                                 const Implementations& catalogue);
 
-/// Prepares `call` by groups: one operation of all steps. Either all of the ranks' buffers and all
-/// variants of the steps are on devices, or none is.
+/// Prepares `call` by groups: one operation of all stages. Either all of the ranks' buffers and all
+/// variants of the stages are on devices, or none is.
 /// Collective. All ranks throw or none, except for RankMissing. Errors in the arguments that all
-/// ranks pass alike (numbers of groups, unknown names, steps without a variant or variants without
-/// a step, limits) are Error(invalid_argument), thrown before any rank waits for another. The
+/// ranks pass alike (numbers of groups, unknown names, stages without a variant or variants without
+/// a stage, limits) are Error(invalid_argument), thrown before any rank waits for another. The
 /// operation owns its communicators and intermediate memory; the catalogue, `communicator` and the
 /// buffers outlive it. In addition to what the variants need, a leader keeps up to two messages of
 /// the bridge and one of its group. After a failed wait the operation refuses to start.

@@ -14,12 +14,12 @@ namespace colltune {
 constexpr std::string_view unchanged_environment = "unchanged";
 
 /// A launch of a sweep in one of its configuration's launch environments. The sweep's summary
-/// stores it as `launch_of`. Launches of one round are compared with each other.
+/// stores it as `launch_of`. Launches of one turn are compared with each other.
 struct SeriesLaunch {
   std::string series;   ///< names the launches that belong together
   std::string command;  ///< digest of the supervised command; another command makes another series
   std::string environment;  ///< its name in the configuration, or unchanged_environment
-  int round = 1;
+  int turn = 1;
 
   friend auto operator<=>(const SeriesLaunch&, const SeriesLaunch&) = default;
 };
@@ -29,7 +29,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("series", self.series);
   visit("command", self.command);
   visit("environment", self.environment);
-  visit("round", self.round);
+  visit("round", self.turn);
 }
 
 /// The name under which a sweep's summary stores it, once the sweep ended normally or by its

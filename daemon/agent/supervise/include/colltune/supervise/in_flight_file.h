@@ -43,10 +43,10 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-/// `<db>.in-flight`: a file with the flight recorders of the ranks on rank 0's node (slot 0 is rank
-/// 0's), the sweep's name, the launch's state and its hosts. All those ranks and the supervisor map
-/// it. It outlives the processes, so it shows what was in flight when they died. All space is
-/// allocated at creation, so a full disk is an Error there and not a fault later.
+/// `<db>.in-flight`: a file with the flight recorders of the ranks on rank 0's node (record 0 is
+/// rank 0's), the sweep's name, the launch's state and its hosts. All those ranks and the
+/// supervisor map it. It outlives the processes, so it shows what was in flight when they died. All
+/// space is allocated at creation, so a full disk is an Error there and not a fault later.
 class InFlightFile {
  public:
   /// The path of the file that belongs to a database.
@@ -58,7 +58,7 @@ class InFlightFile {
   /// Rank 0: creates the file, or replaces one left by an earlier launch; readers of the old file
   /// keep it. Throws Error(resource_exhausted) on a full disk, Error(failed_precondition) if the
   /// file cannot be created.
-  [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int slots,
+  [[nodiscard]] static InFlightFile create(const std::filesystem::path& path, int records,
                                            const std::vector<LaunchHost>& hosts = {});
   /// The other ranks of the node open it. Throws Error(failed_precondition) if it is not one of
   /// ours.
@@ -66,9 +66,9 @@ class InFlightFile {
   /// Opens it for reading. Empty if there is no such file or it is not one of ours.
   [[nodiscard]] static std::optional<InFlightFile> open(const std::filesystem::path& path);
 
-  /// A slot's memory for its rank's FlightRecorder. Throws Error(out_of_range).
-  [[nodiscard]] std::span<std::byte> slot(int index);
-  /// All slots, for the watchdog and for rendering.
+  /// A record's memory for its rank's FlightRecorder. Throws Error(out_of_range).
+  [[nodiscard]] std::span<std::byte> record(int index);
+  /// All records, for the watchdog and for rendering.
   [[nodiscard]] std::span<std::byte> board();
   [[nodiscard]] std::span<const std::byte> board() const;
 

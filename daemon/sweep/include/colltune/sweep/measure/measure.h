@@ -23,7 +23,7 @@ struct CompatTime;
 enum class CompatTool;
 
 /// What a rank's wall time is spent on. Printed by name.
-enum class Phase {
+enum class Activity {
   batch = 0,         ///< timed batch loops: rewriting of inputs, barrier, clock reads, the calls
   warm_up = 1,       ///< untimed calls before the first round
   verification = 2,  ///< verified calls and the comparison of their results
@@ -31,25 +31,25 @@ enum class Phase {
   control = 4,       ///< waiting for the control plane
   journal = 5,       ///< storing what was measured
 };
-constexpr std::array<Named<Phase>, 6> enum_names(Phase) {
-  return {{{Phase::batch, "batch"},
-           {Phase::warm_up, "warm_up"},
-           {Phase::verification, "verification"},
-           {Phase::preparation, "preparation"},
-           {Phase::control, "control"},
-           {Phase::journal, "journal"}}};
+constexpr std::array<Named<Activity>, 6> enum_names(Activity) {
+  return {{{Activity::batch, "batch"},
+           {Activity::warm_up, "warm_up"},
+           {Activity::verification, "verification"},
+           {Activity::preparation, "preparation"},
+           {Activity::control, "control"},
+           {Activity::journal, "journal"}}};
 }
-constexpr std::string_view enum_title(Phase) { return "phase"; }
+constexpr std::string_view enum_title(Activity) { return "activity"; }
 
-/// Wall time of this rank by phase.
-struct PhaseTimes {
-  std::array<std::chrono::nanoseconds, 6> times{};  ///< indexed by Phase
+/// Wall time of this rank by activity.
+struct ActivityTimes {
+  std::array<std::chrono::nanoseconds, 6> times{};  ///< indexed by Activity
 
-  [[nodiscard]] std::chrono::nanoseconds& operator[](Phase phase) {
-    return times[static_cast<std::size_t>(phase)];
+  [[nodiscard]] std::chrono::nanoseconds& operator[](Activity activity) {
+    return times[static_cast<std::size_t>(activity)];
   }
-  [[nodiscard]] std::chrono::nanoseconds operator[](Phase phase) const {
-    return times[static_cast<std::size_t>(phase)];
+  [[nodiscard]] std::chrono::nanoseconds operator[](Activity activity) const {
+    return times[static_cast<std::size_t>(activity)];
   }
   [[nodiscard]] std::chrono::nanoseconds total() const;
 };
@@ -80,7 +80,7 @@ struct Visit {
   int pass = 0;          ///< counts visits to the cell, from 0
   /// Variants that take part: indices into the cell's variants, ascending; empty: all.
   std::vector<std::size_t> variants;
-  std::chrono::nanoseconds share{};  ///< of the budget; 0: unlimited
+  std::chrono::nanoseconds allotment{};  ///< of the budget; 0: unlimited
 
   friend bool operator==(const Visit&, const Visit&) = default;
 };
@@ -90,7 +90,7 @@ constexpr void visit_fields(Self& self, Visitor&& visit) {
   visit("cell", self.cell);
   visit("pass", self.pass);
   visit("variants", self.variants);
-  visit("share_ns", self.share);
+  visit("share_ns", self.allotment);
 }
 
 /// Pairs of a send and a receive buffer that the calls of a cell take in turns, at least.
@@ -126,10 +126,10 @@ class Measurer {
 
   /// Collective: measures the trials of one visit; rank 0 gets them with the raw samples, other
   /// ranks get nothing. The visit ends when every rival's interval is narrow enough, the visit's
-  /// share of the budget is spent, or rank 0's `stop` is raised (the rounds so far count). Variants
-  /// that win by this visit together with the `earlier` visits to the cell (rank 0's; empty
-  /// elsewhere) are soaked, unless this measurer has already soaked them. A fault of a variant
-  /// becomes its outcome; this throws only if ranks lost each other or memory ran out.
+  /// allotment of the budget is spent, or rank 0's `stop` is raised (the rounds so far count).
+  /// Variants that win by this visit together with the `earlier` visits to the cell (rank 0's;
+  /// empty elsewhere) are soaked, unless this measurer has already soaked them. A fault of a
+  /// variant becomes its outcome; this throws only if ranks lost each other or memory ran out.
   [[nodiscard]] std::vector<Measurement> measure(const Visit& visit,
                                                  std::span<const Measurement> earlier,
                                                  const AbortFlag& stop);
@@ -140,7 +140,7 @@ class Measurer {
   /// Collective: whether rank 0's flag is raised.
   [[nodiscard]] bool is_stopped(const AbortFlag& stop);
 
-  [[nodiscard]] PhaseTimes& phases();
+  [[nodiscard]] ActivityTimes& activities();
   /// What the last visit took in addition to its rounds and soaks: the least that it can cost.
   [[nodiscard]] std::chrono::nanoseconds fixed_cost() const;
 

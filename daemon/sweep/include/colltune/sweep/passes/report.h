@@ -24,6 +24,7 @@ namespace colltune {
                                          std::span<const Decision> decisions, bool is_wide = false);
 
 /// "batch 71.3 %, verification 4.0 %, …": shares of `elapsed`; the remainder is called "other".
-[[nodiscard]] std::string render_shares(const PhaseTimes& phases, std::chrono::nanoseconds elapsed);
+[[nodiscard]] std::string render_shares(const ActivityTimes& activities,
+                                        std::chrono::nanoseconds elapsed);
 
 }  // namespace colltune

@@ -70,7 +70,7 @@ struct SweepOutcome {
   SweepEnd end = SweepEnd::complete;       ///< the same on all ranks
   std::vector<Measurement> measurements;   ///< rank 0 only: stored ones first, then as journalled
   std::map<Outcome, std::size_t> trials;   ///< rank 0 only: trials by outcome, over all passes
-  PhaseTimes phases;                       ///< this rank's
+  ActivityTimes activities;                ///< this rank's
   std::chrono::nanoseconds elapsed{};      ///< this rank's, from call to return
   std::chrono::nanoseconds budget_left{};  ///< rank 0 only, if there is a budget
 };

@@ -50,7 +50,7 @@ struct PlannedVariant {
   NumericClass numeric_class = NumericClass::any;
   Limits limits;
   std::chrono::nanoseconds call_limit{};  ///< a call that takes longer counts as timed out
-  int settling_calls = 0;                 ///< Implementation::settling_calls; maximum over the
+  int learning_calls = 0;                 ///< Implementation::learning_calls; maximum over the
                                           ///< parts
   std::vector<int> supporting_kinds;      ///< kinds of the world that support the trial, ascending
 
@@ -70,7 +70,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("numeric_class", self.numeric_class);
   visit("limits", self.limits);
   visit("call_limit_ns", self.call_limit);
-  visit("settling_calls", self.settling_calls);
+  visit("settling_calls", self.learning_calls);
   visit("supporting_kinds", self.supporting_kinds);
 }
 

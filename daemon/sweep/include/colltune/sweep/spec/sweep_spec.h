@@ -142,8 +142,8 @@ struct SweepSpec {
                                      ///< configuration's folder
   /// Environments that are measured in launches of their own, in addition to the unchanged one.
   std::vector<LaunchEnvironment> launch_environments;
-  int launch_rounds = 3;  ///< launches in each launch environment, if there are any
-  std::string text;       ///< the configuration as read
+  int launch_turns = 3;  ///< launches in each launch environment, if there are any
+  std::string text;      ///< the configuration as read
 
   friend bool operator==(const SweepSpec&, const SweepSpec&) = default;
 };
@@ -178,7 +178,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("null_test", self.null_test);
   visit("plugins", self.plugins);
   visit("launch_environments", self.launch_environments);
-  visit("launch_rounds", self.launch_rounds);
+  visit("launch_rounds", self.launch_turns);
   visit("text", self.text);
 }
 

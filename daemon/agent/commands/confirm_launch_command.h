@@ -13,9 +13,9 @@
 
 namespace colltune {
 
-/// `colltune-agent retest`: one launch of a confirmation. `confirm` builds this command; not for
-/// people.
-struct RetestOptions {
+/// `colltune-agent confirm-launch`: one launch of a confirmation. `confirm` builds this command;
+/// not for people.
+struct ConfirmLaunchOptions {
   std::filesystem::path database;
   std::string confirmation;  ///< names the set of launches that this one belongs to
   std::uint64_t launch = 1;  ///< its number in the set; also the seed of the rounds' order
@@ -37,6 +37,7 @@ struct RetestOptions {
 /// For every provisional decision that this launch can check, measures the baseline and the winner,
 /// and stores the result under a sweep of the purpose `confirm`. Publishes nothing. Collective.
 /// Returns 0, or 1 if some variant was wrong or failed.
-[[nodiscard]] int run_retest_command(const RetestOptions& options, const AgentProcess& process);
+[[nodiscard]] int run_confirm_launch_command(const ConfirmLaunchOptions& options,
+                                             const AgentProcess& process);
 
 }  // namespace colltune

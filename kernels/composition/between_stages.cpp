@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "between_steps.h"
+#include "between_stages.h"
 
 #include <functional>
 
@@ -23,9 +23,9 @@ Move::Move(const CallBuffers& from, const CallBuffers& to) : from_(from) {
   if (!from.send.empty()) send_ = to.send.data() - from.send.data();
   if (!from.receive.empty()) receive_ = to.receive.data() - from.receive.data();
   // In place, what belongs to both buffers must move as one.
-  const bool overlap = !from.send.empty() && !from.receive.empty() &&
-                       (lies_in(from.receive, from.send.data()) ||
-                        lies_in(from.send, from.receive.data()));
+  const bool overlap =
+      !from.send.empty() && !from.receive.empty() &&
+      (lies_in(from.receive, from.send.data()) || lies_in(from.send, from.receive.data()));
   if (overlap && send_ != receive_)
     throw Error(StatusCode::invalid_argument,
                 "this call was prepared in place, and its new buffers do not lie in each other "
@@ -73,7 +73,7 @@ void Division::run(Device* device) {
   device->write(sum_.data(), on_host_);
 }
 
-std::span<std::byte> StepMemory::add(Bytes size, Device* device) {
+std::span<std::byte> StageMemory::add(Bytes size, Device* device) {
   if (device != nullptr) {
     const std::span<std::byte> memory = on_device_.emplace_back(*device, size).bytes();
     device->fill(memory, 0);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "retest_command.h"
+#include "confirm_launch_command.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,17 +12,17 @@
 #include "colltune/json/json.h"
 #include "colltune/sweep/passes/sweep.h"
 #include "colltune/sweep/spec/launch_environment.h"
+#include "confirm_launch_plan.h"
 #include "launch/agreement.h"
 #include "publication.h"
-#include "retest_plan.h"
 
 namespace colltune {
 namespace {
 
 /// Rank 0's record of the launch.
-class RetestJournal final : public Journal {
+class ConfirmLaunchJournal final : public Journal {
  public:
-  RetestJournal(Store& store, SweepRecord sweep, Environment environment)
+  ConfirmLaunchJournal(Store& store, SweepRecord sweep, Environment environment)
       : store_(store), sweep_(std::move(sweep)), environment_(std::move(environment)) {}
 
   void begin(const SweepPlan& plan) override {
@@ -68,9 +68,10 @@ std::vector<Quarantined> quarantined(const Store& store) {
   return trials;
 }
 
-std::string configuration_of(const RetestOptions& options) {
+std::string configuration_of(const ConfirmLaunchOptions& options) {
   return nlohmann::json{
-      {"retest", {{"launch", options.launch}, {"seconds_per_key", options.seconds_per_key}}}}
+      {"confirm-launch",
+       {{"launch", options.launch}, {"seconds_per_key", options.seconds_per_key}}}}
       .dump();
 }
 
@@ -97,7 +98,7 @@ std::vector<Decision> provisional_decisions(const StoreReader& reader) {
   return decisions;
 }
 
-int run_retest_command(const RetestOptions& options, const AgentProcess& process) {
+int run_confirm_launch_command(const ConfirmLaunchOptions& options, const AgentProcess& process) {
   ControlPlane& control = process.control;
   if (process.settings.malloc == MallocRegime::fresh)
     throw Error(
@@ -108,8 +109,8 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
       learn_launch(process, options.plugins, options.call_limit, options.rules);
 
   std::optional<Store> store;
-  std::optional<RetestJournal> journal;
-  RetestPlan retest;
+  std::optional<ConfirmLaunchJournal> journal;
+  ConfirmLaunchPlan confirm_launch;
   const std::string uuid = random_uuid();
   run_on_rank_zero(control, [&] {
     store.emplace(options.database);
@@ -123,7 +124,7 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
     });
     const auto compositions = reader.compositions();
     const auto members = reader.published().members;
-    retest = make_retest_plan(
+    confirm_launch = make_confirm_launch_plan(
         decisions,
         {.availability = facts.availability,
          .implementations = facts.catalogue,
@@ -145,7 +146,7 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
                                 .provenance = facts.provenance},
                     facts.environment);
   });
-  const SweepPlan plan = share(control, retest.plan);
+  const SweepPlan plan = share(control, confirm_launch.plan);
   process.watch = std::make_unique<RankWatch>(control, process.launch, options.database, uuid);
 
   MeasurePolicy policy;
@@ -158,10 +159,10 @@ int run_retest_command(const RetestOptions& options, const AgentProcess& process
                                           .recorder = &process.watch->recorder(),
                                           .stop = process.stop},
                                          plan, policy);
-  process.watch->recorder().enter({.phase = "end"});
+  process.watch->recorder().enter({.activity = "end"});
   std::int64_t code = 0;
   run_on_rank_zero(control, [&] {
-    journal->finish(outcome, retest.left_out);
+    journal->finish(outcome, confirm_launch.left_out);
     if (has_fault(outcome.trials)) code = 1;
   });
   control.all_reduce_max({&code, 1});

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "between_steps.h"
+#include "between_stages.h"
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
 #include "colltune/vocabulary/error.h"
@@ -73,8 +73,8 @@ struct ImplementedBy {
   const Variant& variant;
 };
 
-/// One rank's part of a step: what it does to its own memory, then its collective.
-struct JointStep {
+/// One rank's part of a stage: what it does to its own memory, then its collective.
+struct JointStage {
   std::vector<int> members{};  ///< of the collective, as ranks of the whole communicator
   std::string_view waiting_for{};
   Division division{};
@@ -86,35 +86,35 @@ struct JointStep {
                Deadline deadline);
 };
 
-/// Runs this rank's steps one after the other: `start` begins the first, `wait` does the rest.
-/// Destroy it before the communicators that the steps use.
-class JointSteps {
+/// Runs this rank's stages one after the other: `start` begins the first, `wait` does the rest.
+/// Destroy it before the communicators that the stages use.
+class JointStages {
  public:
   /// `what`: the name of the whole, for errors; among the ranks of `communicator`.
-  /// `buffers`: this rank's, of the call that the steps are made of.
-  JointSteps(std::string_view what, const Communicator& communicator, const CallBuffers& buffers);
-  JointSteps(const JointSteps&) = delete;
-  JointSteps& operator=(const JointSteps&) = delete;
-  ~JointSteps();
+  /// `buffers`: this rank's, of the call that the stages are made of.
+  JointStages(std::string_view what, const Communicator& communicator, const CallBuffers& buffers);
+  JointStages(const JointStages&) = delete;
+  JointStages& operator=(const JointStages&) = delete;
+  ~JointStages();
 
-  [[nodiscard]] StepMemory& memory() { return *memory_; }
+  [[nodiscard]] StageMemory& memory() { return *memory_; }
   /// Where the buffers lie; null: in host memory.
   [[nodiscard]] Device* device() const { return device_; }
 
-  void add(JointStep step) { steps_.push_back(std::move(step)); }
-  /// The steps of the next calls work on `buffers` wherever they worked on the call's
+  void add(JointStage stage) { stages_.push_back(std::move(stage)); }
+  /// The stages of the next calls work on `buffers` wherever they worked on the call's
   /// (Operation::bind).
   void bind(const CallBuffers& buffers);
-  /// The next calls are those that the steps hold; `buffers` are those of the whole call
+  /// The next calls are those that the stages hold; `buffers` are those of the whole call
   /// (Operation::rebind).
   void rebind(const CallBuffers& buffers);
-  [[nodiscard]] JointStep& at(std::size_t index) { return steps_.at(index); }
-  [[nodiscard]] std::size_t size() const { return steps_.size(); }
+  [[nodiscard]] JointStage& at(std::size_t index) { return stages_.at(index); }
+  [[nodiscard]] std::size_t size() const { return stages_.size(); }
   void start();
   void wait(Deadline deadline);
   /// The sum over the collectives; nothing if none has a device time.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const;
-  /// What libraries that choose for themselves did: one part for each of this rank's steps that
+  /// What libraries that choose for themselves did: one part for each of this rank's stages that
   /// reports it, in order: "algorithm=ring,protocol=ll; algorithm=tree,protocol=ll". If one did
   /// something other than its variant names, the whole counts as such.
   [[nodiscard]] std::optional<Executed> executed() const;
@@ -126,11 +126,11 @@ class JointSteps {
   void begin_next();
 
   std::string_view what_;
-  bool is_one_node_;  ///< then the steps send no messages
+  bool is_one_node_;  ///< then the stages send no messages
   Device* device_;
   CallBuffers bound_;
-  std::unique_ptr<StepMemory> memory_ = std::make_unique<StepMemory>();
-  std::vector<JointStep> steps_{};
+  std::unique_ptr<StageMemory> memory_ = std::make_unique<StageMemory>();
+  std::vector<JointStage> stages_{};
   std::size_t at_ = 0;
   bool is_under_way_ = false;  ///< stays true after a call that failed
 };

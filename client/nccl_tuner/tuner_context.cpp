@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "communicator.h"
+#include "tuner_context.h"
 
 #include <algorithm>
 #include <bit>
@@ -88,11 +88,11 @@ bool is_same(const colltune_nccl_force& one, const colltune_nccl_force& other) n
 
 }  // namespace
 
-Communicator::~Communicator() {
+TunerContext::~TunerContext() {
   while (forces_ != nullptr) delete std::exchange(forces_, forces_->older);
 }
 
-void Communicator::decide(const AskedCall& call, CostTable table, int* channels) noexcept {
+void TunerContext::decide(const AskedCall& call, CostTable table, int* channels) noexcept {
   const Force* const force = force_.load(std::memory_order_acquire);
   if (!is_observed_.load(std::memory_order_relaxed)) {
     apply(call, table, channels, force);
@@ -123,7 +123,7 @@ void Communicator::decide(const AskedCall& call, CostTable table, int* channels)
   record(seen);
 }
 
-std::int32_t Communicator::apply(const AskedCall& call, CostTable table, int* channels,
+std::int32_t TunerContext::apply(const AskedCall& call, CostTable table, int* channels,
                                  const Force* force) const noexcept {
   if (force != nullptr) {
     const colltune_nccl_force& wanted = force->wanted;
@@ -143,7 +143,7 @@ std::int32_t Communicator::apply(const AskedCall& call, CostTable table, int* ch
   return colltune_nccl_ruled;
 }
 
-bool Communicator::set_force(const colltune_nccl_force* force) noexcept {
+bool TunerContext::set_force(const colltune_nccl_force* force) noexcept {
   if (force == nullptr) {
     force_.store(nullptr, std::memory_order_release);
     return true;
@@ -160,16 +160,16 @@ bool Communicator::set_force(const colltune_nccl_force* force) noexcept {
   return true;
 }
 
-const colltune_nccl_force* Communicator::force() const noexcept {
+const colltune_nccl_force* TunerContext::force() const noexcept {
   const Force* const force = force_.load(std::memory_order_acquire);
   return force == nullptr ? nullptr : &force->wanted;
 }
 
-void Communicator::observe(bool is_on) noexcept {
+void TunerContext::observe(bool is_on) noexcept {
   is_observed_.store(is_on, std::memory_order_relaxed);
 }
 
-void Communicator::record(const colltune_nccl_call& call) noexcept {
+void TunerContext::record(const colltune_nccl_call& call) noexcept {
   // There is one writer. Each word is stored with release order, so that a reader that sees a new
   // word also sees the odd turn before it.
   const std::uint64_t turn = turn_.load(std::memory_order_relaxed);
@@ -182,7 +182,7 @@ void Communicator::record(const colltune_nccl_call& call) noexcept {
   turn_.store(turn + 2, std::memory_order_release);
 }
 
-bool Communicator::read_last_call(colltune_nccl_call& into) const noexcept {
+bool TunerContext::read_last_call(colltune_nccl_call& into) const noexcept {
   // A writer takes nanoseconds. A reader that meets one a thousand times meets a new one each time,
   // and may report that there is nothing yet.
   for (int attempt = 0; attempt < 1000; ++attempt) {

@@ -17,7 +17,7 @@
 namespace colltune {
 
 /// A trial that may rank (or a twin), with statistics of its samples in all passes.
-struct Candidate {
+struct RankedCandidate {
   const Measurement* measurement = nullptr;  ///< of its first pass, for what is equal in all
   PassRounds rounds;                         ///< see round_medians; for each pass it ran in
   std::size_t samples = 0;                   ///< that count
@@ -25,14 +25,14 @@ struct Candidate {
   /// Of the median over the rounds, in ns per call, each pass by its weight; over all samples if no
   /// round counts.
   MedianInterval per_call;
-  /// lost_in_counted() over all passes, weighted by samples.
-  double lost = 0;
+  /// waited_in_counted() over all passes, weighted by samples.
+  double waited = 0;
 };
 
 /// The trials of one key.
 struct Contest {
-  std::vector<Candidate> candidates;  ///< without twins; simpler ones first
-  std::vector<Candidate> twins;
+  std::vector<RankedCandidate> candidates;  ///< without twins; simpler ones first
+  std::vector<RankedCandidate> twins;
   PassWeights weights;  ///< of the key's passes
   /// kept_waiting_of() all trials of the key, or of its world if that is more: a constant load does
   /// not show in each key.
@@ -41,12 +41,12 @@ struct Contest {
   /// Whether ranks were kept waiting so much that bounds must allow for a load.
   [[nodiscard]] bool is_loaded(const DecisionPolicy& policy) const;
   /// The duel of `rival` with `reference`; the bounds allow for a load if there was one.
-  [[nodiscard]] Duel duel(const Candidate& reference, const Candidate& rival, double risk,
-                          const DecisionPolicy& policy) const;
+  [[nodiscard]] Duel duel(const RankedCandidate& reference, const RankedCandidate& rival,
+                          double risk, const DecisionPolicy& policy) const;
   /// How many rivals the baselines have; the risk is divided by this number.
   [[nodiscard]] std::size_t rivals() const;
   /// The duel of that baseline's twin with it.
-  [[nodiscard]] Duel twin_duel(const Candidate& baseline, double risk,
+  [[nodiscard]] Duel twin_duel(const RankedCandidate& baseline, double risk,
                                const DecisionPolicy& policy) const;
 };
 
@@ -60,6 +60,7 @@ struct Contest {
 [[nodiscard]] bool is_simpler(const Measurement& a, const Measurement& b);
 
 /// The baseline among `candidates` with the lowest median; null if there is none.
-[[nodiscard]] const Candidate* fastest_baseline(std::span<const Candidate* const> candidates);
+[[nodiscard]] const RankedCandidate* fastest_baseline(
+    std::span<const RankedCandidate* const> candidates);
 
 }  // namespace colltune

@@ -23,18 +23,18 @@ struct CostTable {
 
 /// This library's context for one of NCCL's communicators. NCCL asks for one call of a communicator
 /// at a time; meanwhile other threads may set a force and read the last call.
-class Communicator {
+class TunerContext {
  public:
-  Communicator() = default;
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-  ~Communicator();
+  TunerContext() = default;
+  TunerContext(const TunerContext&) = delete;
+  TunerContext& operator=(const TunerContext&) = delete;
+  ~TunerContext();
 
   /// Constant once NCCL has the context, except for `is_claimed`, which the registry's mutex
   /// guards.
   colltune_nccl_communicator facts{};
   RuleIndex rules;
-  Communicator* next = nullptr;  ///< list of the registry, guarded by its mutex
+  TunerContext* next = nullptr;  ///< list of the registry, guarded by its mutex
 
   /// The hot path: neither locks nor allocates.
   void decide(const AskedCall& call, CostTable table, int* channels) noexcept;

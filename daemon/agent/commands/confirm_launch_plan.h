@@ -14,7 +14,7 @@
 namespace colltune {
 
 /// What a launch that checks decisions measures, and what it cannot check.
-struct RetestPlan {
+struct ConfirmLaunchPlan {
   /// One cell for each key that has a contest (contest_of), with only the baseline and the winners
   /// of its decisions. No twins, no soak.
   SweepPlan plan;
@@ -22,8 +22,8 @@ struct RetestPlan {
   std::vector<std::string> left_out;
 };
 
-/// The inputs of a retest, all from one launch.
-struct RetestLaunch {
+/// The inputs of a launch of confirm, all from one launch.
+struct ConfirmLaunchFacts {
   const Availability& availability;
   const Implementations& implementations;
   const std::string& environment_digest;
@@ -35,10 +35,10 @@ struct RetestLaunch {
 /// Plans the `decisions` that this launch can check: those of its environment, in one of its
 /// worlds. `time_per_key` is the average time for a key. A launch measures with one input mode,
 /// that of the first decision; decisions made with another are left out. Pure.
-[[nodiscard]] RetestPlan make_retest_plan(std::span<const Decision> decisions,
-                                          const RetestLaunch& launch,
-                                          std::chrono::nanoseconds time_per_key,
-                                          std::uint64_t seed);
+[[nodiscard]] ConfirmLaunchPlan make_confirm_launch_plan(std::span<const Decision> decisions,
+                                                         const ConfirmLaunchFacts& launch,
+                                                         std::chrono::nanoseconds time_per_key,
+                                                         std::uint64_t seed);
 
 /// "all_reduce f32 sum 1KiB on 2 ranks (any)".
 [[nodiscard]] std::string describe_decision(const Decision& decision);

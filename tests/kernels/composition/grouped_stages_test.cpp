@@ -10,13 +10,13 @@
 namespace colltune::test {
 namespace {
 
-TEST(GroupedSteps, SayWhyThereAreNone) {
+TEST(GroupedStages, SayWhyThereAreNone) {
   const std::vector<int> sizes{3, 1};
   Problem problem = problem_of(Collective::all_reduce, 64);
   EXPECT_EQ(why_not_grouped(problem, sizes), "");
   problem.numeric_class = NumericClass::same_bits;
   EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  EXPECT_EQ(grouped_steps(problem, sizes, 0).bridge.numeric_class, NumericClass::same_bits);
+  EXPECT_EQ(grouped_stages(problem, sizes, 0).bridge.numeric_class, NumericClass::same_bits);
   problem.numeric_class = NumericClass::rank_order;
   EXPECT_EQ(why_not_grouped(problem, sizes), "it accumulates group by group, not in rank order");
   problem = problem_of(Collective::all_reduce, 64);
@@ -27,51 +27,51 @@ TEST(GroupedSteps, SayWhyThereAreNone) {
   EXPECT_EQ(why_not_grouped(problem, sizes), "");
   problem.registered = true;
   EXPECT_EQ(why_not_grouped(problem, sizes), "");
-  EXPECT_FALSE(grouped_steps(problem, sizes, 0).bridge.registered);
+  EXPECT_FALSE(grouped_stages(problem, sizes, 0).bridge.registered);
   problem.graph_capture = true;
   EXPECT_THAT(why_not_grouped(problem, sizes), testing::HasSubstr("graph"));
   EXPECT_EQ(why_not_grouped({}, std::vector{4}), "it needs at least 2 groups");
 }
 
-TEST(GroupedSteps, OfAveragesAreSums) {
+TEST(GroupedStages, OfAveragesAreSums) {
   for (const Collective collective :
        {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
     Problem problem = problem_of(collective, 64);
-    const GroupedSteps sums = grouped_steps(problem, std::vector{3, 1}, 0);
+    const GroupedStages sums = grouped_stages(problem, std::vector{3, 1}, 0);
     problem.reduce_op = ReduceOp::avg;
-    EXPECT_EQ(grouped_steps(problem, std::vector{3, 1}, 0), sums);
+    EXPECT_EQ(grouped_stages(problem, std::vector{3, 1}, 0), sums);
     EXPECT_EQ(sums.before->reduce_op, ReduceOp::sum);
     EXPECT_EQ(sums.bridge.reduce_op, ReduceOp::sum);
   }
 }
 
-TEST(GroupedSteps, ArePaddedToTheLargestGroup) {
+TEST(GroupedStages, ArePaddedToTheLargestGroup) {
   // 4 ranks in groups of 3 and 1, blocks of 12 bytes.
   const std::vector<int> sizes{3, 1};
   const auto sizes_of = [&](Collective collective, std::uint64_t bytes, int group) {
-    const GroupedSteps steps = grouped_steps(problem_of(collective, bytes), sizes, group);
+    const GroupedStages stages = grouped_stages(problem_of(collective, bytes), sizes, group);
     std::vector<std::string> all;
-    for (const auto& step : {steps.before, std::optional(steps.bridge), steps.after})
-      all.push_back(step ? std::string(name_of(step->collective)) + " " +
-                               std::to_string(step->message_size.value)
-                         : "");
+    for (const auto& stage : {stages.before, std::optional(stages.bridge), stages.after})
+      all.push_back(stage ? std::string(name_of(stage->collective)) + " " +
+                                std::to_string(stage->message_size.value)
+                          : "");
     return all;
   };
-  using Steps = std::vector<std::string>;
+  using Stages = std::vector<std::string>;
   EXPECT_EQ(sizes_of(Collective::all_reduce, 12, 0),
-            (Steps{"reduce 12", "all_reduce 12", "broadcast 12"}));
-  EXPECT_EQ(sizes_of(Collective::all_reduce, 12, 1), (Steps{"", "all_reduce 12", ""}));
-  EXPECT_EQ(sizes_of(Collective::reduce, 12, 0), (Steps{"reduce 12", "reduce 12", ""}));
-  EXPECT_EQ(sizes_of(Collective::broadcast, 12, 0), (Steps{"", "broadcast 12", "broadcast 12"}));
+            (Stages{"reduce 12", "all_reduce 12", "broadcast 12"}));
+  EXPECT_EQ(sizes_of(Collective::all_reduce, 12, 1), (Stages{"", "all_reduce 12", ""}));
+  EXPECT_EQ(sizes_of(Collective::reduce, 12, 0), (Stages{"reduce 12", "reduce 12", ""}));
+  EXPECT_EQ(sizes_of(Collective::broadcast, 12, 0), (Stages{"", "broadcast 12", "broadcast 12"}));
   EXPECT_EQ(sizes_of(Collective::all_gather, 48, 0),
-            (Steps{"gather 36", "all_gather 72", "broadcast 48"}));
+            (Stages{"gather 36", "all_gather 72", "broadcast 48"}));
   EXPECT_EQ(sizes_of(Collective::reduce_scatter, 48, 0),
-            (Steps{"reduce 48", "reduce_scatter 72", "scatter 36"}));
-  EXPECT_EQ(sizes_of(Collective::gather, 48, 0), (Steps{"gather 36", "gather 72", ""}));
-  EXPECT_EQ(sizes_of(Collective::scatter, 48, 0), (Steps{"", "scatter 72", "scatter 36"}));
+            (Stages{"reduce 48", "reduce_scatter 72", "scatter 36"}));
+  EXPECT_EQ(sizes_of(Collective::gather, 48, 0), (Stages{"gather 36", "gather 72", ""}));
+  EXPECT_EQ(sizes_of(Collective::scatter, 48, 0), (Stages{"", "scatter 72", "scatter 36"}));
   EXPECT_EQ(sizes_of(Collective::all_to_all, 48, 0),
-            (Steps{"gather 144", "all_to_all 216", "scatter 144"}));
-  EXPECT_EQ(sizes_of(Collective::all_to_all, 48, 1), (Steps{"", "all_to_all 216", ""}));
+            (Stages{"gather 144", "all_to_all 216", "scatter 144"}));
+  EXPECT_EQ(sizes_of(Collective::all_to_all, 48, 1), (Stages{"", "all_to_all 216", ""}));
 }
 
 TEST(GroupedNumerics, AreNoBetterThanTheSteps) {
@@ -86,8 +86,8 @@ TEST(GroupedNumerics, AreNoBetterThanTheSteps) {
   EXPECT_EQ(of(inside).rounding, Rounding::exact);
   EXPECT_EQ(of(inside).numeric_class, NumericClass::same_bits);
   problem.data_type = DataType::bf16;
-  EXPECT_EQ(of(inside).rounding, Rounding::each_step) << "rounded once in each step";
-  EXPECT_EQ(of(each).rounding, Rounding::once) << "there is one step";
+  EXPECT_EQ(of(inside).rounding, Rounding::each_step) << "rounded once in each stage";
+  EXPECT_EQ(of(each).rounding, Rounding::once) << "there is one stage";
   problem.reduce_op = ReduceOp::avg;
   EXPECT_EQ(of(inside).rounding, Rounding::each_step);
   EXPECT_EQ(of(each).rounding, Rounding::each_step) << "a sum, rounded before it is divided";

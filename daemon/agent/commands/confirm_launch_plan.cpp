@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "retest_plan.h"
+#include "confirm_launch_plan.h"
 
 #include <fmt/format.h>
 
@@ -139,7 +139,7 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
 /// Collects the keys' cells and their worlds, each once.
 class CellCollector {
  public:
-  explicit CellCollector(const RetestLaunch& launch) : launch_(launch) {}
+  explicit CellCollector(const ConfirmLaunchFacts& launch) : launch_(launch) {}
 
   /// Adds the cell of `key`. Returns the reason if it cannot; empty on success.
   std::string add(const TuningKey& key, const std::set<Variant>& variants,
@@ -199,12 +199,12 @@ class CellCollector {
     return static_cast<int>(result_.worlds.size()) - 1;
   }
 
-  const RetestLaunch& launch_;
+  const ConfirmLaunchFacts& launch_;
   SweepPlan result_;
 };
 
 /// The members where `decision` was made; null if the database does not have them.
-const Members* members_of(const Decision& decision, const RetestLaunch& launch) {
+const Members* members_of(const Decision& decision, const ConfirmLaunchFacts& launch) {
   const std::string topology = digest_of_value(decision.key.topology);
   const auto found = std::ranges::find_if(launch.members, [&](const WorldMembers& world) {
     return world.sweep_uuid == decision.sweep_uuid && world.topology_digest == topology;
@@ -219,9 +219,11 @@ std::string describe_decision(const Decision& decision) {
                      describe(decision.key.topology), decision.family);
 }
 
-RetestPlan make_retest_plan(std::span<const Decision> decisions, const RetestLaunch& launch,
-                            std::chrono::nanoseconds time_per_key, std::uint64_t seed) {
-  RetestPlan result;
+ConfirmLaunchPlan make_confirm_launch_plan(std::span<const Decision> decisions,
+                                           const ConfirmLaunchFacts& launch,
+                                           std::chrono::nanoseconds time_per_key,
+                                           std::uint64_t seed) {
+  ConfirmLaunchPlan result;
   const auto leave_out = [&](const Decision& decision, const std::string& reason) {
     result.left_out.push_back(describe_decision(decision) + ": " + reason);
   };

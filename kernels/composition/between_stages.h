@@ -84,8 +84,8 @@ class Division {
   std::vector<std::byte> on_host_{};
 };
 
-/// Memory between the steps; its address stays the same when more is added.
-class StepMemory {
+/// Memory between the stages; its address stays the same when more is added.
+class StageMemory {
  public:
   /// Zeroed, aligned to a cache line.
   [[nodiscard]] std::span<std::byte> add(Bytes size, Device* device);

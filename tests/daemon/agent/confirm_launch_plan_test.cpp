@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "commands/retest_plan.h"
+#include "commands/confirm_launch_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Availability launch_of(int ranks) {
                             std::vector<int>(static_cast<std::size_t>(ranks), 0));
 }
 
-class RetestPlanTest : public testing::Test {
+class ConfirmLaunchPlanTest : public testing::Test {
  protected:
   /// A provisional decision of a launch with `ranks` ranks.
   [[nodiscard]] static Decision decision(const std::vector<std::string>& ranked, int ranks = 2,
@@ -40,15 +40,16 @@ class RetestPlanTest : public testing::Test {
           {.variant = parse_variant(name), .is_baseline = name.starts_with("base")});
     return made;
   }
-  [[nodiscard]] RetestPlan plan(const std::vector<Decision>& decisions, int ranks = 2) const {
+  [[nodiscard]] ConfirmLaunchPlan plan(const std::vector<Decision>& decisions,
+                                       int ranks = 2) const {
     const Availability availability = launch_of(ranks);
     const std::string digest = "env";
-    return make_retest_plan(decisions,
-                            {.availability = availability,
-                             .implementations = implementations,
-                             .environment_digest = digest,
-                             .quarantined = quarantined},
-                            100ms, 7);
+    return make_confirm_launch_plan(decisions,
+                                    {.availability = availability,
+                                     .implementations = implementations,
+                                     .environment_digest = digest,
+                                     .quarantined = quarantined},
+                                    100ms, 7);
   }
   [[nodiscard]] static std::vector<std::string> names(const Cell& cell) {
     std::vector<std::string> all;
@@ -63,7 +64,7 @@ class RetestPlanTest : public testing::Test {
   std::vector<Quarantined> quarantined;
 };
 
-TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
+TEST_F(ConfirmLaunchPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
   Decision family = decision({"ring{a=2}", "ring{a=1}"});
   family.family = "fake";
   const auto [made, left_out] = plan(
@@ -82,14 +83,14 @@ TEST_F(RetestPlanTest, ACellHoldsTheBaselineAndTheWinnersAlone) {
     for (const auto& planned : cell.variants) EXPECT_FALSE(planned.is_twin);
 }
 
-TEST_F(RetestPlanTest, AParameterOutsideTheSearchSpaceIsPlanned) {
+TEST_F(ConfirmLaunchPlanTest, AParameterOutsideTheSearchSpaceIsPlanned) {
   const auto [made, left_out] = plan({decision({"ring{a=17}", "base"})});
   EXPECT_THAT(left_out, ElementsAre());
   ASSERT_EQ(made.cells.size(), 1U);
   EXPECT_THAT(names(made.cells[0]), ElementsAre("base", "ring{a=17}"));
 }
 
-TEST_F(RetestPlanTest, ASubWorldOfTheLaunchIsPlannedBesideTheWhole) {
+TEST_F(ConfirmLaunchPlanTest, ASubWorldOfTheLaunchIsPlannedBesideTheWhole) {
   const auto [made, left_out] =
       plan({decision({"slow", "base"}, 2), decision({"slow", "base"}, 4)}, 4);
   EXPECT_THAT(left_out, ElementsAre());
@@ -99,13 +100,13 @@ TEST_F(RetestPlanTest, ASubWorldOfTheLaunchIsPlannedBesideTheWhole) {
     EXPECT_EQ(made.worlds.at(static_cast<std::size_t>(cell.world)).topology, cell.key.topology);
 }
 
-TEST_F(RetestPlanTest, WhereNothingIsClaimedNothingIsPlanned) {
+TEST_F(ConfirmLaunchPlanTest, WhereNothingIsClaimedNothingIsPlanned) {
   const auto [made, left_out] = plan({decision({"base", "slow"}), decision({"slow"}, 2, 64)});
   EXPECT_TRUE(made.cells.empty());
   EXPECT_THAT(left_out, ElementsAre());
 }
 
-TEST_F(RetestPlanTest, TheRegimeIsThatOfTheDecision) {
+TEST_F(ConfirmLaunchPlanTest, TheRegimeIsThatOfTheDecision) {
   Decision hot = decision({"slow", "base"});
   hot.key.input = InputMode::hot;
   Decision other = decision({"slow", "base"}, 2, 64);
@@ -116,14 +117,14 @@ TEST_F(RetestPlanTest, TheRegimeIsThatOfTheDecision) {
   EXPECT_THAT(left_out, ElementsAre(HasSubstr("measured with input rewritten")));
   for (const Calling calling : {Calling::each, Calling::persistent}) {
     other.key.calling = calling;
-    const RetestPlan retest = plan({other});
-    EXPECT_THAT(retest.left_out, ElementsAre());
-    ASSERT_EQ(retest.plan.cells.size(), 1U);
-    EXPECT_EQ(retest.plan.cells[0].key, other.key);
+    const ConfirmLaunchPlan confirm_launch = plan({other});
+    EXPECT_THAT(confirm_launch.left_out, ElementsAre());
+    ASSERT_EQ(confirm_launch.plan.cells.size(), 1U);
+    EXPECT_EQ(confirm_launch.plan.cells[0].key, other.key);
   }
 }
 
-TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {
+TEST_F(ConfirmLaunchPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {
   Decision elsewhere = decision({"slow", "base"});
   elsewhere.key.environment_digest = "another";
   EXPECT_THAT(plan({elsewhere}).left_out, ElementsAre(HasSubstr("another environment")));
@@ -142,9 +143,9 @@ TEST_F(RetestPlanTest, WhatThisLaunchCannotMeasureIsLeftOutWithTheReason) {
 }
 
 /// Ranks that lack "ring" and ranks that have it.
-class UnlikeRanksRetestTest : public RetestPlanTest {
+class UnlikeRanksConfirmLaunchTest : public ConfirmLaunchPlanTest {
  protected:
-  UnlikeRanksRetestTest() {
+  UnlikeRanksConfirmLaunchTest() {
     implementations = fakes::make(
         {{.name = "base", .is_baseline = true},
          {.name = "ring",
@@ -173,17 +174,17 @@ class UnlikeRanksRetestTest : public RetestPlanTest {
         .ranked = {{.variant = winner}, {.variant = parse_variant("base"), .is_baseline = true}},
         .verdict = Verdict::displaced};
   }
-  [[nodiscard]] RetestPlan retest(const Decision& decision,
-                                  const std::vector<Composition>& compositions = {}) const {
+  [[nodiscard]] ConfirmLaunchPlan confirm_launch(
+      const Decision& decision, const std::vector<Composition>& compositions = {}) const {
     const std::string digest = "env";
-    return make_retest_plan(std::vector{decision},
-                            {.availability = availability,
-                             .implementations = implementations,
-                             .environment_digest = digest,
-                             .quarantined = {},
-                             .compositions = compositions,
-                             .members = members},
-                            100ms, 7);
+    return make_confirm_launch_plan(std::vector{decision},
+                                    {.availability = availability,
+                                     .implementations = implementations,
+                                     .environment_digest = digest,
+                                     .quarantined = {},
+                                     .compositions = compositions,
+                                     .members = members},
+                                    100ms, 7);
   }
 
   std::vector<WorldMembers> members;  ///< of the sweep of all decisions
@@ -191,16 +192,16 @@ class UnlikeRanksRetestTest : public RetestPlanTest {
   SweepPlan found;  ///< what a sweep of these ranks measures
 };
 
-TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
+TEST_F(UnlikeRanksConfirmLaunchTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
   ASSERT_EQ(found.worlds.size(), 2u);
   ASSERT_EQ(found.cells.at(1).world, 1);
   const Decision decision = decided(found.cells[1], parse_variant("ring"));
   // Ranks 0 and 1 are of the same topology.
-  EXPECT_THAT(retest(decision).left_out, ElementsAre(HasSubstr("ring: no ring (rank 0)")));
+  EXPECT_THAT(confirm_launch(decision).left_out, ElementsAre(HasSubstr("ring: no ring (rank 0)")));
   members = {{.sweep_uuid = decision.sweep_uuid,
               .topology_digest = digest_of_value(decision.key.topology),
               .members = found.worlds[1].members}};
-  const RetestPlan again = retest(decision);
+  const ConfirmLaunchPlan again = confirm_launch(decision);
   EXPECT_THAT(again.left_out, ElementsAre());
   ASSERT_EQ(again.plan.worlds.size(), 1u);
   EXPECT_EQ(again.plan.worlds[0], found.worlds[1]);
@@ -209,7 +210,7 @@ TEST_F(UnlikeRanksRetestTest, TheWorldOfThoseThatHaveMoreIsFoundAgain) {
   EXPECT_THAT(names(again.plan.cells[0]), ElementsAre("base", "ring"));
 }
 
-TEST_F(UnlikeRanksRetestTest, TheGroupsOfANodeAreFoundAgain) {
+TEST_F(UnlikeRanksConfirmLaunchTest, TheGroupsOfANodeAreFoundAgain) {
   const Capability without = availability.capability_of(0);
   const Capability with = availability.capability_of(1);
   availability =
@@ -228,7 +229,7 @@ TEST_F(UnlikeRanksRetestTest, TheGroupsOfANodeAreFoundAgain) {
     members = {{.sweep_uuid = decision.sweep_uuid,
                 .topology_digest = digest_of_value(decision.key.topology),
                 .members = world.members}};
-    const RetestPlan again = retest(decision);
+    const ConfirmLaunchPlan again = confirm_launch(decision);
     EXPECT_THAT(again.left_out, ElementsAre());
     ASSERT_EQ(again.plan.worlds.size(), 1u);
     EXPECT_EQ(again.plan.worlds[0], world);
@@ -236,7 +237,7 @@ TEST_F(UnlikeRanksRetestTest, TheGroupsOfANodeAreFoundAgain) {
   EXPECT_EQ(groups, 2);
 }
 
-TEST_F(UnlikeRanksRetestTest, UnlikeWorldsOfOneTopologyNeedLaunchesOfTheirOwn) {
+TEST_F(UnlikeRanksConfirmLaunchTest, UnlikeWorldsOfOneTopologyNeedLaunchesOfTheirOwn) {
   // Another sweep measured the ranks 0 and 1 at another size.
   Decision pair = decided(found.cells.at(1), parse_variant("ring"));
   Decision other = decided(found.cells.at(1), parse_variant("slow"));
@@ -250,30 +251,30 @@ TEST_F(UnlikeRanksRetestTest, UnlikeWorldsOfOneTopologyNeedLaunchesOfTheirOwn) {
               .topology_digest = topology,
               .members = members_of(availability, std::vector{0, 1})}};
   const std::string digest = "env";
-  const RetestPlan both = make_retest_plan(std::vector{pair, other},
-                                           {.availability = availability,
-                                            .implementations = implementations,
-                                            .environment_digest = digest,
-                                            .quarantined = {},
-                                            .compositions = {},
-                                            .members = members},
-                                           100ms, 7);
+  const ConfirmLaunchPlan both = make_confirm_launch_plan(std::vector{pair, other},
+                                                          {.availability = availability,
+                                                           .implementations = implementations,
+                                                           .environment_digest = digest,
+                                                           .quarantined = {},
+                                                           .compositions = {},
+                                                           .members = members},
+                                                          100ms, 7);
   EXPECT_EQ(both.plan.cells.size(), 1u);
   EXPECT_THAT(both.left_out, ElementsAre(HasSubstr("with the same topology")));
 }
 
-TEST_F(UnlikeRanksRetestTest, AComposedWinnerIsMeasuredAgainAsItWas) {
+TEST_F(UnlikeRanksConfirmLaunchTest, AComposedWinnerIsMeasuredAgainAsItWas) {
   const auto composed = std::ranges::find_if(found.cells.at(0).variants, [](const auto& planned) {
     return planned.composition.has_value();
   });
   ASSERT_NE(composed, found.cells[0].variants.end());
   const Decision decision = decided(found.cells[0], composed->variant);
-  const RetestPlan again = retest(decision, {*composed->composition});
+  const ConfirmLaunchPlan again = confirm_launch(decision, {*composed->composition});
   EXPECT_THAT(again.left_out, ElementsAre());
   ASSERT_EQ(again.plan.cells.size(), 1u);
   ASSERT_EQ(again.plan.cells[0].variants.size(), 2u);
   EXPECT_EQ(again.plan.cells[0].variants[1], *composed);
-  EXPECT_THAT(retest(decision).left_out,
+  EXPECT_THAT(confirm_launch(decision).left_out,
               ElementsAre(HasSubstr("the database does not have its parts")));
 }
 

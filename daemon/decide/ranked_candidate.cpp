@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "candidate.h"
+#include "ranked_candidate.h"
 
 #include <fmt/format.h>
 
@@ -50,8 +50,9 @@ std::vector<WeightedValue> balance(const PassRounds& passes, const PassWeights& 
   return balanced;
 }
 
-Candidate to_candidate(const Passes& passes, const PassWeights& weights, double confidence) {
-  Candidate candidate{.measurement = passes.begin()->second};
+RankedCandidate to_ranked_candidate(const Passes& passes, const PassWeights& weights,
+                                    double confidence) {
+  RankedCandidate candidate{.measurement = passes.begin()->second};
   PassRounds rounds;
   PassRounds samples;
   std::vector<const Measurement*> trials;
@@ -71,7 +72,7 @@ Candidate to_candidate(const Passes& passes, const PassWeights& weights, double 
   auto values = balance(rounds, weights);
   if (values.empty()) values = balance(samples, weights);
   candidate.per_call = median_interval(std::move(values), confidence);
-  candidate.lost = lost_in_counted(trials);
+  candidate.waited = waited_in_counted(trials);
   return candidate;
 }
 
@@ -107,22 +108,22 @@ std::map<Topology, WorldFacts> facts_by_world(std::span<const Measurement> measu
 
 std::size_t Contest::rivals() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      candidates, [](const Candidate& one) { return !one.measurement->is_baseline; }));
+      candidates, [](const RankedCandidate& one) { return !one.measurement->is_baseline; }));
 }
 
 bool Contest::is_loaded(const DecisionPolicy& policy) const {
   return policy.most_kept_waiting && load > *policy.most_kept_waiting;
 }
 
-Duel Contest::duel(const Candidate& reference, const Candidate& rival, double risk,
+Duel Contest::duel(const RankedCandidate& reference, const RankedCandidate& rival, double risk,
                    const DecisionPolicy& policy) const {
   Duel duel = fight_in_passes(reference.rounds, rival.rounds, risk, weights);
-  return is_loaded(policy) ? widened(std::move(duel), reference.lost, rival.lost) : duel;
+  return is_loaded(policy) ? widened(std::move(duel), reference.waited, rival.waited) : duel;
 }
 
-Duel Contest::twin_duel(const Candidate& baseline, double risk,
+Duel Contest::twin_duel(const RankedCandidate& baseline, double risk,
                         const DecisionPolicy& policy) const {
-  for (const Candidate& twin : twins)
+  for (const RankedCandidate& twin : twins)
     if (twin.measurement->variant == baseline.measurement->variant)
       return duel(baseline, twin, risk, policy);
   return {};
@@ -142,8 +143,8 @@ std::map<TuningKey, Contest> contests_of(std::span<const Measurement> measuremen
     for (const auto& [name, passes] : merge_passes(of_key))
       if (may_rank(passes))
         (name.is_twin ? contest.twins : contest.candidates)
-            .push_back(to_candidate(passes, contest.weights, confidence));
-    std::ranges::sort(contest.candidates, [](const Candidate& a, const Candidate& b) {
+            .push_back(to_ranked_candidate(passes, contest.weights, confidence));
+    std::ranges::sort(contest.candidates, [](const RankedCandidate& a, const RankedCandidate& b) {
       return is_simpler(*a.measurement, *b.measurement);
     });
     if (!contest.candidates.empty()) contests.emplace(key, std::move(contest));
@@ -162,9 +163,9 @@ bool is_simpler(const Measurement& a, const Measurement& b) {
   return of_a != of_b ? of_a < of_b : a.variant < b.variant;
 }
 
-const Candidate* fastest_baseline(std::span<const Candidate* const> candidates) {
-  const Candidate* fastest = nullptr;
-  for (const Candidate* candidate : candidates)
+const RankedCandidate* fastest_baseline(std::span<const RankedCandidate* const> candidates) {
+  const RankedCandidate* fastest = nullptr;
+  for (const RankedCandidate* candidate : candidates)
     if (candidate->measurement->is_baseline &&
         (fastest == nullptr || candidate->per_call.median < fastest->per_call.median))
       fastest = candidate;
