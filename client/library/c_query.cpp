@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "colltune/json/json.h"
+#include "colltune/model/query_words.h"
 #include "colltune/vocabulary/canonical.h"
-#include "colltune/vocabulary/query_words.h"
 
 namespace colltune {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
+#include "colltune/model/query_words.h"
 #include "colltune/table/decision_table.h"
-#include "colltune/vocabulary/query_words.h"
 #include "environment_choice.h"
 #include "source/remote.h"
 #include "source/table.h"

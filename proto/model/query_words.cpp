@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/vocabulary/query_words.h"
+#include "colltune/model/query_words.h"
 
 #include <array>
 #include <utility>
