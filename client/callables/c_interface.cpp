@@ -52,6 +52,19 @@ int32_t answer(char** text, Act act) noexcept {
   }
 }
 
+/// The same without a text where it succeeds, for what is called often.
+template <class Act>
+int32_t make_call(char** text, Act act) noexcept {
+  if (text == nullptr) return static_cast<int32_t>(StatusCode::invalid_argument);
+  *text = nullptr;
+  try {
+    act();
+    return 0;
+  } catch (...) {
+    return answer(text, []() -> std::string { throw; });
+  }
+}
+
 MPI_Comm running_communicator(int32_t handle) {
   int initialized = 0;
   int finalized = 0;
@@ -154,16 +167,14 @@ int32_t colltune_callables_prepare(colltune_callables_runner* runner, const char
 
 int32_t colltune_callables_run(colltune_callables_runner* runner, const void* send,
                                size_t send_size, void* receive, size_t receive_size, char** text) {
-  if (runner == nullptr || text == nullptr)
-    return answer(text, [&] { return usable(runner), std::string(); });
-  *text = nullptr;
-  try {  // without a text where it succeeds: it is called often
-    runner->runner.run({.send = {static_cast<const std::byte*>(send), send_size},
-                        .receive = {static_cast<std::byte*>(receive), receive_size}});
-    return 0;
-  } catch (...) {
-    return answer(text, []() -> std::string { throw; });
-  }
+  return make_call(text, [&] {
+    usable(runner).runner.run({.send = {static_cast<const std::byte*>(send), send_size},
+                               .receive = {static_cast<std::byte*>(receive), receive_size}});
+  });
+}
+
+int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text) {
+  return make_call(text, [&] { usable(runner).runner.repeat(); });
 }
 
 void colltune_callables_close(colltune_callables_runner* runner) { delete runner; }

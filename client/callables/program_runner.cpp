@@ -114,6 +114,7 @@ void ProgramRunner::prepare(const std::string& text) {
   operation_.reset();
   operations_.reset();
   failure_.clear();
+  has_run_ = false;
   const Deadline deadline = Clock::now() + preparation_limit;
   const bool is_root = ranks_->rank() == call_.root;
   try {
@@ -176,20 +177,37 @@ void ProgramRunner::check_buffers(const CallBuffers& buffers) const {
                     ": the buffers overlap; what was decided is for buffers that do not");
 }
 
-void ProgramRunner::run(const CallBuffers& buffers) {
+void ProgramRunner::require_prepared() const {
   if (operation_ == nullptr || !failure_.empty())
     throw Error(StatusCode::failed_precondition,
                 failure_.empty() ? "nothing is prepared" : "an earlier call failed: " + failure_);
-  check_buffers(buffers);
+}
+
+void ProgramRunner::call() {
   try {
-    operation_->bind(buffers);
-    first_buffers_.reset();
+    operation_->bind(last_);
     operation_->start();
     operation_->wait(Clock::now() + usual_longest_wait);
   } catch (const std::exception& error) {
     failure_ = error.what();
     throw;
   }
+}
+
+void ProgramRunner::run(const CallBuffers& buffers) {
+  require_prepared();
+  check_buffers(buffers);
+  last_ = buffers;
+  call();
+  has_run_ = true;
+  first_buffers_.reset();
+}
+
+void ProgramRunner::repeat() {
+  require_prepared();
+  if (!has_run_)
+    throw Error(StatusCode::failed_precondition, "there was no call that could be repeated");
+  call();
 }
 
 }  // namespace colltune

@@ -42,8 +42,13 @@ class ProgramRunner final {
   /// Error(invalid_argument) if the buffers are not of the call's sizes or overlap, before anything
   /// is started; Error(failed_precondition) if nothing is prepared or an earlier call failed.
   void run(const CallBuffers& buffers);
+  /// The same call again, with the buffers of the last one, which must still be valid. Throws as
+  /// `run`.
+  void repeat();
 
  private:
+  void require_prepared() const;
+  void call();
   void check_buffers(const CallBuffers& buffers) const;
   [[nodiscard]] const Implementation& find(const Variant& variant) const;
 
@@ -59,6 +64,8 @@ class ProgramRunner final {
   std::unique_ptr<std::byte[]> first_buffers_;  ///< what it is prepared for, until its first call
   std::unique_ptr<Operation> operation_;
   std::size_t alignment_ = 1;
+  CallBuffers last_{};  ///< of the last call
+  bool has_run_ = false;
   std::string failure_;  ///< of an earlier call
 };
 

@@ -169,23 +169,32 @@ json to_result(const SweepFindings& found) {
 
 std::string sweep_in_program(const colltune_callables_request& request, MPI_Comm comm) {
   const auto begin = Clock::now();
-  const MpiSettings mpi = read_mpi_settings();
-  const ProcessSettings settings = read_settings(mpi);
+  meet_in_program(comm, "a sweep");
+  MpiControlPlane control(comm, meeting_limit,
+                          [&](const std::string& message, int) { end_program(comm, message); });
+  MpiSettings mpi;
+  ProcessSettings settings;
+  run_on_all_ranks(control, [&] {
+    mpi = read_mpi_settings();
+    settings = read_settings(mpi);
+  });
   if (const std::string why =
-          compare_ranks(comm, describe_rank(settings.of_launch), begin + meeting_limit);
+          compare_ranks(comm, describe_rank(settings.of_launch), Clock::now() + meeting_limit);
       !why.empty())
     throw Error(StatusCode::failed_precondition, why);
   AbortFlag abort;
   const AbortFlag stop;
-  MpiControlPlane control(comm, meeting_limit,
-                          [&](const std::string& message, int) { end_program(comm, message); });
-  const auto launch = make_measured_communicator(&comm, abort, begin + meeting_limit);
+  const auto launch = make_measured_communicator(&comm, abort, Clock::now() + meeting_limit);
   const std::string configuration = request.configuration;
   const std::span own(request.callables, request.callable_count);
   const std::vector<json> entries = exchange_entries(control, own, configuration);
-  const CallablePlugin plugin(entries, own);
+  std::optional<CallablePlugin> made;
   Refusals refused;
-  run_on_all_ranks(control, [&] { refused = ask_checks(plugin, entries, *launch, configuration); });
+  run_on_all_ranks(control, [&] {
+    made.emplace(entries, own);
+    refused = ask_checks(*made, entries, *launch, configuration);
+  });
+  const CallablePlugin& plugin = *made;
 
   SweepOptions options{.configuration = {},
                        .configuration_text = configuration,

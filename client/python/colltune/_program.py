@@ -29,6 +29,7 @@ def library():
     loaded.colltune_callables_free.restype = None
     loaded.colltune_callables_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t,
                                               ctypes.c_void_p]
+    loaded.colltune_callables_repeat.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     loaded.colltune_callables_close.argtypes = [ctypes.c_void_p]
     loaded.colltune_callables_close.restype = None
     return loaded

@@ -59,6 +59,10 @@ def check_calls(best):
         send, receive = numpy.full(BYTES // 4, own + turn, "f4"), numpy.zeros(BYTES // 4, "f4")
         best(send, receive)
         assert (receive == total + turn * comm.size).all() and (send == own + turn).all(), (best.variant, receive)
+    for turn in range(3):  # the same ones again
+        send[:], receive[:] = own - turn, 0
+        best(send, receive)
+        assert (receive == total - turn * comm.size).all(), (best.variant, receive)
     # Other objects with bytes: constant ones to send, of two dimensions, at odd places.
     receive = array.array("f", bytes(BYTES))
     best(numpy.full((4, BYTES // 16), own, "f4").tobytes(), receive)

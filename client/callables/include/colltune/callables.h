@@ -112,6 +112,10 @@ int32_t colltune_callables_prepare(colltune_callables_runner* runner, const char
 int32_t colltune_callables_run(colltune_callables_runner* runner, const void* send,
                                size_t send_size, void* receive, size_t receive_size, char** text);
 
+/// The same call again with the buffers of the last one, which must still be valid: for bindings,
+/// to which arguments are dear. The other ranks may call colltune_callables_run.
+int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text);
+
 /// Frees it; NULL is allowed. Local: waits for no other rank, and the others may free theirs at any
 /// later time. Before MPI_Finalize the communicator is freed too.
 void colltune_callables_close(colltune_callables_runner* runner);
