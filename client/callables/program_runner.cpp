@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "colltune/collectives/build_id.h"
@@ -49,6 +51,26 @@ MpiControlPlane make_control(MPI_Comm comm, const char* what) {
                          [comm](const std::string& message, int) { end_program(comm, message); });
 }
 
+/// "rank 1: …" of "rank 0: rank 1: …"; any other text as it is.
+std::string without_first_of_two_ranks(const std::string& text) {
+  constexpr std::string_view word = "rank ";
+  constexpr std::string_view end = ": ";
+  const auto first = text.find(end);
+  if (!text.starts_with(word) || first == std::string::npos) return text;
+  std::string rest = text.substr(first + end.size());
+  return rest.starts_with(word) ? rest : text;
+}
+
+/// run_on_all_ranks for steps in which the ranks meet: what these throw names the rank at fault,
+/// and the others throw the same.
+void run_meeting_steps(ControlPlane& control, const std::function<void()>& steps) {
+  try {
+    run_on_all_ranks(control, steps);
+  } catch (const Error& error) {
+    throw Error(error.code(), without_first_of_two_ranks(error.what()));
+  }
+}
+
 }  // namespace
 
 ProgramRunner::ProgramRunner(MPI_Comm comm, const std::string& call)
@@ -72,7 +94,7 @@ ProgramRunner::ProgramRunner(MPI_Comm comm, const std::string& call)
   require_alike(control, build, "the build");
   ranks_ = make_measured_communicator(&comm, abort_flag_, Clock::now() + preparation_limit);
   Capability own;
-  run_on_all_ranks(control, [&] { own = detect_capability(catalogue_, *ranks_); });
+  run_meeting_steps(control, [&] { own = detect_capability(catalogue_, *ranks_); });
   availability_ = exchange_capabilities(control, *ranks_, own);
   std::vector<int> all(static_cast<std::size_t>(control.size()));
   std::iota(all.begin(), all.end(), 0);
@@ -118,7 +140,7 @@ void ProgramRunner::prepare(const std::string& text) {
   const Deadline deadline = Clock::now() + preparation_limit;
   const bool is_root = ranks_->rank() == call_.root;
   try {
-    run_on_all_ranks(control, [&] {
+    run_meeting_steps(control, [&] {
       const Variant variant = parse_variant(text);
       const Implementation& implementation = find(variant);
       if (const std::string why = why_not(text); !why.empty())

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
-"""best() runs whatever leads the ranking: colltune's kernels, the MPI library's call and the program's functions, on ordinary
-buffers that differ from call to call; what cannot run is passed over with the reason. Started by mpirun."""
+"""best() runs whatever leads the ranking: colltune's kernels, the MPI library's call, its forced algorithms and the program's
+functions, on ordinary buffers that differ from call to call; what cannot run is passed over with the reason. Started by mpirun
+with Open MPI's dynamic rules."""
 
 import array
 import gc
 import json
+import resource
 
 import numpy
 from mpi4py import MPI
@@ -39,13 +41,13 @@ def right(send, receive, call):
 
 colltune.register("all_reduce", "right", right)
 found = colltune.sweep(comm, ["all_reduce"], [BYTES], seconds=4, allow_oversubscribe=True,
-                       include=["cpu.all_reduce_one_shot", "cpu.all_reduce_two_shot", "mpi.all_reduce", "python.*"])
+                       include=["cpu.all_reduce_one_shot", "cpu.all_reduce_two_shot", "mpi.all_reduce*", "python.*"])
 decision = next(one for one in found["decisions"] if one["family"] == "any")
 leaders = {}  # one variant of each implementation
 for entry in decision["ranked"]:
     leaders.setdefault(entry["variant"].partition("{")[0], entry)
 same_everywhere(sorted(leaders))
-assert {"mpi.all_reduce", "python.all_reduce_right"} < set(leaders) and any(one.startswith("cpu.") for one in leaders), leaders
+assert {"mpi.all_reduce", "mpi.all_reduce_tuned", "python.all_reduce_right"} < set(leaders) and any(one.startswith("cpu.") for one in leaders), leaders
 
 
 def led_by(*entries):
@@ -118,6 +120,17 @@ with colltune.best(comm, led_by(unknown, odd, leaders["python.all_reduce_right"]
     assert [one for one, _ in same_everywhere(best.passed_over)] == [unknown["variant"], odd["variant"], "python.all_reduce_right"]
     assert "cpu.all_reduce_by_wishes" in best.passed_over[0][1], best.passed_over
     assert best.passed_over[2][1] == f"it is not registered there (rank {last})", best.passed_over
+    check_calls(best)
+
+# A rank that lacks the memory for a kernel: all ranks go on to the next entry.
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+if comm.rank == last:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))  # of shared memory too
+with colltune.best(comm, led_by(real, leaders["mpi.all_reduce"]), "all_reduce", bytes=BYTES) as best:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert same_everywhere(best.variant) == "mpi.all_reduce", best.passed_over
+    [(variant, why)] = same_everywhere(best.passed_over)
+    assert variant == real["variant"] and why.startswith(f"rank {last}: ") and "memory" in why, best.passed_over
     check_calls(best)
 
 # Where nothing that is ranked can run, the MPI library's own call does.
