@@ -137,8 +137,9 @@ class Best(Closing):
         if call.send_size:
             send_at, send_size = self._to_send.find(send)
         if send_size != call.send_size or receive_size != call.receive_size:
-            raise Error(INVALID_ARGUMENT, f"rank {call.rank} of {call.problem['collective']} needs {call.send_size} bytes to send and "
-                                          f"{call.receive_size} to receive, not {send_size} and {receive_size}")
+            raise Error(INVALID_ARGUMENT,
+                        f"rank {call.rank} of {call.problem['collective']} needs {call.send_size} bytes to send and "
+                        f"{call.receive_size} to receive, not {send_size} and {receive_size}")
         run(send_at, send_size, receive_at, receive_size)
 
     def close(self):

@@ -136,7 +136,8 @@ def handle_of(comm):
     if isinstance(comm, int):
         return comm
     if not hasattr(comm, "py2f"):
-        raise Error(INVALID_ARGUMENT, f"{comm!r} is no communicator: give mpi4py's, that of colltune.world(), or None for all ranks")
+        raise Error(INVALID_ARGUMENT,
+                    f"{comm!r} is no communicator: give mpi4py's, that of colltune.world(), or None for all ranks")
     return comm.py2f()
 
 

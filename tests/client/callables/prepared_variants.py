@@ -47,7 +47,8 @@ leaders = {}  # one variant of each implementation
 for entry in decision["ranked"]:
     leaders.setdefault(entry["variant"].partition("{")[0], entry)
 same_everywhere(sorted(leaders))
-assert {"mpi.all_reduce", "mpi.all_reduce_tuned", "python.all_reduce_right"} < set(leaders) and any(one.startswith("cpu.") for one in leaders), leaders
+assert {"mpi.all_reduce", "mpi.all_reduce_tuned", "python.all_reduce_right"} < set(leaders), leaders
+assert any(one.startswith("cpu.") for one in leaders), leaders
 
 
 def led_by(*entries):
@@ -94,6 +95,18 @@ for leader in leaders.values():
         assert "overlap" in refusal(lambda: best(buffer, buffer))
     check_calls(best)
     held.append(best)
+
+# A rank waits in a kernel for one that waits for its message, of which MPI has sent only the announcement.
+best = next(one for one in held if one.variant.startswith("cpu."))
+message = numpy.ones(1 << 20, "f4")
+if comm.rank == 0:
+    request = comm.Isend(message, 1)
+    check_calls(best)
+    request.Wait()
+else:
+    if comm.rank == 1:
+        comm.Recv(message, 0)
+    check_calls(best)
 
 # All of them at once, by turns; then the ranks let them go in unlike orders and ways.
 for best in held:

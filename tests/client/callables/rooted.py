@@ -68,7 +68,7 @@ def run(collective, best, root, turn):
 
 collectives = [function.__name__ for function in functions]
 found = colltune.sweep(comm, collectives, [whole * 4], seconds=8, allow_oversubscribe=True,
-                       include=["python.*", *(f"{room}.{one}{tail}" for one in collectives for room, tail in (("mpi", ""), ("cpu", "_flat")))])
+                       include=["python.*", *(f"mpi.{one}" for one in collectives), *(f"cpu.{one}_flat" for one in collectives)])
 held = colltune.best(comm, found, "scatter", bytes=whole * 4)  # while one is held, others are made faster
 for collective in collectives:
     decision = next(one for one in found["decisions"]
