@@ -8,7 +8,6 @@
 
 #include <mpi.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -17,14 +16,18 @@
 #include "colltune/vocabulary/error.h"
 #include "launch/agreement.h"
 #include "launch/mpi_control_plane.h"
+#include "program_meeting.h"
+#include "program_runner.h"
 #include "program_sweep.h"
+
+struct colltune_callables_runner {
+  colltune::ProgramRunner runner;
+};
 
 namespace {
 
 using colltune::Error;
 using colltune::StatusCode;
-
-constexpr auto gather_time_out = std::chrono::seconds(60);
 
 char* copy_of(const std::string& text) {
   auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -49,6 +52,19 @@ int32_t answer(char** text, Act act) noexcept {
   }
 }
 
+/// The same without a text where it succeeds, for what is called often.
+template <class Act>
+int32_t make_call(char** text, Act act) noexcept {
+  if (text == nullptr) return static_cast<int32_t>(StatusCode::invalid_argument);
+  *text = nullptr;
+  try {
+    act();
+    return 0;
+  } catch (...) {
+    return answer(text, []() -> std::string { throw; });
+  }
+}
+
 MPI_Comm running_communicator(int32_t handle) {
   int initialized = 0;
   int finalized = 0;
@@ -62,6 +78,25 @@ MPI_Comm running_communicator(int32_t handle) {
   if (comm == MPI_COMM_NULL)
     throw Error(StatusCode::invalid_argument, "the communicator is MPI_COMM_NULL");
   return comm;
+}
+
+nlohmann::json describe(MPI_Comm comm) {
+  int rank = 0;
+  int size = 1;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
+  return {{"communicator", PMPI_Comm_c2f(comm)}, {"rank", rank}, {"size", size}};
+}
+
+template <class Runner>
+Runner& usable(Runner* runner) {
+  if (runner == nullptr) throw Error(StatusCode::invalid_argument, "the runner is NULL");
+  return *runner;
+}
+
+std::string text_of(const char* text, const char* what) {
+  if (text == nullptr) throw Error(StatusCode::invalid_argument, std::string(what) + " is NULL");
+  return text;
 }
 
 }  // namespace
@@ -81,7 +116,11 @@ int32_t colltune_callables_sweep(const colltune_callables_request* request, char
 int32_t colltune_callables_gather(int32_t communicator, const char* own, char** text) {
   return answer(text, [&] {
     if (own == nullptr) throw Error(StatusCode::invalid_argument, "there is no text to gather");
-    colltune::MpiControlPlane control(running_communicator(communicator), gather_time_out);
+    const MPI_Comm comm = running_communicator(communicator);
+    colltune::meet_in_program(comm, "the exchange of texts");
+    colltune::MpiControlPlane control(
+        comm, colltune::meeting_limit,
+        [&](const std::string& message, int) { colltune::end_program(comm, message); });
     nlohmann::json all = nlohmann::json::array();
     const std::string mine(own);
     for (const colltune::Payload& one : control.gather({mine.begin(), mine.end()}))
@@ -100,13 +139,78 @@ int32_t colltune_callables_find(const char* decisions, const char* database, con
   });
 }
 
+int32_t colltune_callables_open(int32_t communicator, const char* call,
+                                colltune_callables_runner** runner, char** text) {
+  return answer(text, [&] {
+    if (runner == nullptr) throw Error(StatusCode::invalid_argument, "no place for the runner");
+    *runner = nullptr;
+    // What is wrong with the text is told on all ranks.
+    *runner = new colltune_callables_runner{
+        {running_communicator(communicator), call == nullptr ? "" : call}};
+    return std::string();
+  });
+}
+
+int32_t colltune_callables_why_not(const colltune_callables_runner* runner, const char* variant,
+                                   char** text) {
+  return answer(text,
+                [&] { return usable(runner).runner.why_not(text_of(variant, "the variant")); });
+}
+
+int32_t colltune_callables_prepare(colltune_callables_runner* runner, const char* variant,
+                                   char** text) {
+  return answer(text, [&] {
+    usable(runner).runner.prepare(variant == nullptr ? "" : variant);
+    return std::string();
+  });
+}
+
+int32_t colltune_callables_run(colltune_callables_runner* runner, const void* send,
+                               size_t send_size, void* receive, size_t receive_size, char** text) {
+  return make_call(text, [&] {
+    usable(runner).runner.run({.send = {static_cast<const std::byte*>(send), send_size},
+                               .receive = {static_cast<std::byte*>(receive), receive_size}});
+  });
+}
+
+int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text) {
+  return make_call(text, [&] { usable(runner).runner.repeat(); });
+}
+
+void colltune_callables_close(colltune_callables_runner* runner) { delete runner; }
+
 int32_t colltune_callables_start_mpi(char** text) {
   return answer(text, [] {
     int initialized = 0;
     PMPI_Initialized(&initialized);
     if (initialized == 0 && PMPI_Init(nullptr, nullptr) != MPI_SUCCESS)
       throw Error(StatusCode::internal, "MPI_Init failed");
-    return std::to_string(PMPI_Comm_c2f(MPI_COMM_WORLD));
+    nlohmann::json world = describe(running_communicator(PMPI_Comm_c2f(MPI_COMM_WORLD)));
+    world["is_started"] = initialized == 0;
+    return world.dump();
+  });
+}
+
+int32_t colltune_callables_describe(int32_t communicator, char** text) {
+  return answer(text, [&] { return describe(running_communicator(communicator)).dump(); });
+}
+
+int32_t colltune_callables_split(int32_t communicator, int32_t color, int32_t key, char** text) {
+  return answer(text, [&]() -> std::string {
+    const MPI_Comm comm = running_communicator(communicator);
+    colltune::meet_in_program(comm, "the split of a communicator");
+    MPI_Comm part = MPI_COMM_NULL;
+    if (PMPI_Comm_split(comm, color < 0 ? MPI_UNDEFINED : color, key, &part) != MPI_SUCCESS)
+      throw Error(StatusCode::internal, "MPI_Comm_split failed");
+    return part == MPI_COMM_NULL ? "" : describe(part).dump();
+  });
+}
+
+int32_t colltune_callables_free_communicator(int32_t communicator, char** text) {
+  return answer(text, [&] {
+    MPI_Comm comm = running_communicator(communicator);
+    PMPI_Comm_free(&comm);
+    return std::string();
   });
 }
 

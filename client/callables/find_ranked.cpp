@@ -6,6 +6,7 @@
 #include "colltune/table/decision_table.h"
 #include "colltune/vocabulary/error.h"
 #include "program_sweep.h"
+#include "sought_call.h"
 
 namespace colltune {
 namespace {
@@ -23,21 +24,22 @@ DecisionSet read_set(const char* decisions, const char* database) {
 std::string find_ranked(const char* decisions, const char* database, const char* query) {
   const nlohmann::json asked = nlohmann::json::parse(query);
   LookupQuery lookup;
-  lookup.problem = {.collective = parse_name<Collective>(asked.at("collective").get<std::string>()),
-                    .data_type = parse_name<DataType>(asked.at("data_type").get<std::string>()),
-                    .reduce_op = parse_name<ReduceOp>(asked.at("reduce_op").get<std::string>()),
-                    .message_size = {asked.at("message_size").get<std::uint64_t>()}};
   lookup.nodes = asked.at("nodes").get<int>();
   lookup.ranks_per_node = asked.at("ranks_per_node").get<int>();
+  const SoughtCall call = read_call(asked, *lookup.nodes * *lookup.ranks_per_node);
+  lookup.problem = call.problem;
   if (asked.contains("environment_digest"))
     lookup.environment_digest = asked["environment_digest"].get<std::string>();
   if (asked.contains("placement"))
     lookup.placement = parse_name<Placement>(asked["placement"].get<std::string>());
   const DecisionTable table(read_set(decisions, database));
   const LookupAnswer answer = table.find(lookup);
-  return nlohmann::json{{"ranked", to_json_value(answer.decision.ranked)},
-                        {"reason", answer.decision.reason}}
-      .dump();
+  nlohmann::json found = describe_call(call);
+  found["problem"]["nodes"] = *lookup.nodes;
+  found["problem"]["ranks_per_node"] = *lookup.ranks_per_node;
+  found["ranked"] = to_json_value(answer.decision.ranked);
+  found["reason"] = answer.decision.reason;
+  return found.dump();
 }
 
 }  // namespace colltune

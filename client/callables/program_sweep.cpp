@@ -19,12 +19,12 @@
 #include "colltune/kernels/mpi_library/mpi_settings.h"
 #include "colltune/plugin/load_plugin.h"
 #include "colltune/vocabulary/error.h"
-#include "colltune/vocabulary/printable.h"
 #include "commands/sweep_command.h"
 #include "launch/agreement.h"
 #include "launch/launch_agreement.h"
 #include "launch/mpi_control_plane.h"
 #include "launch/process_settings.h"
+#include "program_meeting.h"
 #include "program_sweep.h"
 #include "registrations.h"
 
@@ -34,7 +34,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto start_up_time_out = std::chrono::seconds(60);
 constexpr const char* thread_level_variable = "OMPI_MPI_THREAD_LEVEL";
 
 /// The level of threads that the program asked MPI for makes every call dearer, and the environment
@@ -74,14 +73,6 @@ ProcessSettings read_settings(const MpiSettings& mpi) {
   prepare_malloc(malloc);
   const ThreadLevelFact threads;
   return read_process_settings(malloc, mpi);
-}
-
-[[noreturn]] void end_program(MPI_Comm comm, const std::string& message) {
-  std::fprintf(stderr, "colltune: %s\n", printable(message).c_str());
-  std::fflush(stderr);
-  const int code = exit_code_of(StatusCode::deadline_exceeded);
-  PMPI_Abort(comm, code);
-  std::_Exit(code);
 }
 
 Payload to_payload(const json& value) { return json::to_cbor(value); }
@@ -178,23 +169,32 @@ json to_result(const SweepFindings& found) {
 
 std::string sweep_in_program(const colltune_callables_request& request, MPI_Comm comm) {
   const auto begin = Clock::now();
-  const MpiSettings mpi = read_mpi_settings();
-  const ProcessSettings settings = read_settings(mpi);
+  meet_in_program(comm, "a sweep");
+  MpiControlPlane control(comm, meeting_limit,
+                          [&](const std::string& message, int) { end_program(comm, message); });
+  MpiSettings mpi;
+  ProcessSettings settings;
+  run_on_all_ranks(control, [&] {
+    mpi = read_mpi_settings();
+    settings = read_settings(mpi);
+  });
   if (const std::string why =
-          compare_ranks(comm, describe_rank(settings.of_launch), begin + start_up_time_out);
+          compare_ranks(comm, describe_rank(settings.of_launch), Clock::now() + meeting_limit);
       !why.empty())
     throw Error(StatusCode::failed_precondition, why);
   AbortFlag abort;
   const AbortFlag stop;
-  MpiControlPlane control(comm, start_up_time_out,
-                          [&](const std::string& message, int) { end_program(comm, message); });
-  const auto launch = make_measured_communicator(&comm, abort, begin + start_up_time_out);
+  const auto launch = make_measured_communicator(&comm, abort, Clock::now() + meeting_limit);
   const std::string configuration = request.configuration;
   const std::span own(request.callables, request.callable_count);
   const std::vector<json> entries = exchange_entries(control, own, configuration);
-  const CallablePlugin plugin(entries, own);
+  std::optional<CallablePlugin> made;
   Refusals refused;
-  run_on_all_ranks(control, [&] { refused = ask_checks(plugin, entries, *launch, configuration); });
+  run_on_all_ranks(control, [&] {
+    made.emplace(entries, own);
+    refused = ask_checks(*made, entries, *launch, configuration);
+  });
+  const CallablePlugin& plugin = *made;
 
   SweepOptions options{.configuration = {},
                        .configuration_text = configuration,

@@ -10,6 +10,8 @@
 Ranks of a group, whose calls must be alike, open one table: open_in_group(), or open() with the digest of rank 0's.
 """
 
+from importlib import import_module
+
 from ._client import Client, Generations, lookup_once
 from ._group import open_in_group
 from ._library import Error
@@ -19,11 +21,11 @@ __all__ = ["Answer", "Answers", "Apply", "Client", "Error", "Generations", "Rank
            "open_in_group"]
 
 # A program's own implementations: loaded when they are first asked for, since most programs only look up.
-_OF_CALLABLES = ("Best", "Call", "best", "register", "sweep", "unregister")
+_OF_PROGRAMS = {"Best": "_best", "best": "_best", "Call": "_callables", "Result": "_callables", "register": "_callables",
+                "sweep": "_callables", "unregister": "_callables", "Communicator": "_program", "world": "_program"}
 
 
 def __getattr__(name):
-    if name not in _OF_CALLABLES:
+    if name not in _OF_PROGRAMS:
         raise AttributeError(f"module 'colltune' has no attribute '{name}'")
-    from . import _callables
-    return getattr(_callables, name)
+    return getattr(import_module("." + _OF_PROGRAMS[name], __name__), name)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
-"""A program's own implementations of collectives: register them, sweep them beside colltune's kernels and the MPI library's,
-and get the callable to run. Over libcolltune_callables.so (client/callables), which is found where the other libraries are.
+"""A program's own implementations of collectives: register them, and sweep them beside colltune's kernels and the MPI
+library's. What to run then is in _best.py.
 
 A registered function is called as function(send, receive, call): two flat buffers over the caller's memory (numpy arrays of
 the data type where numpy and the type are there, else memoryviews of bytes; None where the rank has none), and a Call. It
@@ -12,11 +12,10 @@ import ctypes
 import functools
 import json
 import os
-import socket
 import traceback
-from pathlib import Path
 
-from ._library import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, VARIABLE, Error
+from ._library import INVALID_ARGUMENT, NOT_FOUND, Error
+from ._program import agree, ask, attempt, communicator_of, handle_of
 
 try:
     import numpy
@@ -24,15 +23,11 @@ except ImportError:
     numpy = None
 
 _NUMPY_TYPES = {"i8": "i1", "u8": "u1", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
-_REDUCING = ("all_reduce", "reduce", "reduce_scatter")
-# One rank's share of the message is `count` elements in these, the whole message in the others.
-_BY_SHARES = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")
-_MPI4PY_OPS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN"}
 
 
 class Call:
     """What is asked of a function: the problem (a dict), its parameters (a dict), count (elements), root, and the MPI
-    communicator of the ranks: mpi4py's where it is there, else its handle."""
+    communicator of the ranks: mpi4py's where the program has imported it, else the module's own (Communicator)."""
 
     def __init__(self, problem, parameters, count, root, communicator):
         self.problem, self.parameters, self.count, self.root, self.communicator = problem, parameters, count, root, communicator
@@ -60,51 +55,9 @@ class _CRequest(ctypes.Structure):
                 ("call_limit_seconds", ctypes.c_int32), ("allow_oversubscribe", ctypes.c_int32)]
 
 
-@functools.lru_cache(maxsize=None)
-def _library():
-    name = "libcolltune_callables.so"
-    given = os.environ.get(VARIABLE)
-    folder = Path(given) if given and os.path.isdir(given) else Path(given).parent if given else Path(__file__).resolve().parents[3]
-    path = folder / name
-    try:
-        library = ctypes.CDLL(str(path) if given or path.exists() else name)
-    except OSError as error:
-        raise Error(FAILED_PRECONDITION, f"{name} was not found ({error}); set {VARIABLE} to its folder") from error
-    library.colltune_callables_free.argtypes = [ctypes.c_void_p]
-    library.colltune_callables_free.restype = None
-    return library
-
-
-def _ask(function, *arguments):
-    """The text that a function of the library gives; raises Error."""
-    text = ctypes.c_void_p()
-    code = getattr(_library(), function)(*arguments, ctypes.byref(text))
-    answer = ctypes.string_at(text).decode(errors="replace") if text else ""
-    _library().colltune_callables_free(text)
-    if code != 0:
-        raise Error(code, answer)
-    return answer
-
-
 def _put_text(text, address, size):
     data = text.encode(errors="replace")[:size - 1] + b"\0"
     ctypes.memmove(address, data, len(data))
-
-
-def _handle(comm):
-    """The MPI_Fint of an mpi4py communicator, a handle, or None: the world of MPI that this library starts."""
-    if comm is None:
-        return int(_ask("colltune_callables_start_mpi"))
-    return comm if isinstance(comm, int) else comm.py2f()
-
-
-@functools.lru_cache(maxsize=64)
-def _communicator(handle):
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        return handle
-    return MPI.Comm.f2py(handle)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -112,7 +65,8 @@ def _parsed(text):
     return json.loads(text)
 
 
-def _buffer(address, size, data_type):
+def buffer_at(address, size, data_type):
+    """The memory as registered functions see it; None if there is none."""
     if not address or not size:
         return None
     view = (ctypes.c_char * size).from_address(address)
@@ -151,9 +105,9 @@ class _Registered:
         try:
             asked = call.contents
             problem = _parsed(asked.problem)
-            self.function(_buffer(asked.send, asked.send_size, problem["data_type"]),
-                          _buffer(asked.receive, asked.receive_size, problem["data_type"]),
-                          Call(problem, _parsed(asked.parameters), asked.count, asked.root, _communicator(asked.communicator)))
+            self.function(buffer_at(asked.send, asked.send_size, problem["data_type"]),
+                          buffer_at(asked.receive, asked.receive_size, problem["data_type"]),
+                          Call(problem, _parsed(asked.parameters), asked.count, asked.root, communicator_of(asked.communicator)))
             return 0
         except BaseException as error:  # none may cross the C interface
             at = traceback.extract_tb(error.__traceback__)[-1]
@@ -185,26 +139,41 @@ class Result(dict):
     """What a sweep found, the same on all ranks: client/callables/include/colltune/callables.h lists its keys."""
 
 
-def sweep(comm, collectives, sizes, dtype="f32", op="sum", seconds=10.0, db=None, include=(), exclude=(),
-          allow_oversubscribe=False, call_limit=0, settings=None):
-    """Measures the registered functions beside colltune's kernels and the MPI library's on the ranks of `comm`, and decides.
-    Collective. `settings`: further keys of the configuration (configs/README.md). Raises Error on all ranks."""
-    configuration = {"version": 1, "collectives": list(collectives), "types": [dtype], "ops": [op], "sizes": list(sizes),
-                     "budget_seconds": seconds, **(settings or {})}
-    if include or exclude:
-        configuration["implementations"] = {"include": list(include), "exclude": list(exclude)}
+def _request(comm_handle, collectives, configuration, db, allow_oversubscribe, call_limit):
+    """The request, and what it refers to."""
     mine = [one for _, one in sorted(_registered.items()) if one.collective in collectives]
     callables = (_CCallable * max(1, len(mine)))(*[
         _CCallable(ctypes.sizeof(_CCallable), one.description, None, one.c_supports, one.c_run) for one in mine])
-    request = _CRequest(ctypes.sizeof(_CRequest), _handle(comm), json.dumps(configuration).encode(),
-                        os.fsencode(db) if db is not None else None, callables, len(mine), int(call_limit),
-                        int(allow_oversubscribe))
-    return Result(json.loads(_ask("colltune_callables_sweep", ctypes.byref(request))))
+    return _CRequest(ctypes.sizeof(_CRequest), comm_handle, json.dumps(configuration).encode(),
+                     os.fsencode(db) if db is not None else None, callables, len(mine), int(call_limit),
+                     int(allow_oversubscribe)), mine
 
 
-def _gather(handle, own):
-    """What all ranks say, in rank order, as JSON values; collective."""
-    return [json.loads(one) for one in json.loads(_ask("colltune_callables_gather", handle, json.dumps(own).encode()))]
+def sweep(comm, collectives, sizes, dtype="f32", op="sum", seconds=10.0, db=None, include=(), exclude=(),
+          allow_oversubscribe=False, call_limit=0, settings=None):
+    """Measures the registered functions beside colltune's kernels and the MPI library's on the ranks of `comm` (mpi4py's,
+    this module's, or None for all), and decides. Collective. `settings`: further keys of the configuration
+    (configs/README.md). Raises Error on all ranks, also where the arguments of one rank are wrong: it names the rank."""
+    handle = handle_of(comm)
+
+    def prepare():
+        if isinstance(collectives, str) or isinstance(sizes, (str, int)):
+            raise TypeError("collectives and sizes are lists")
+        configuration = {"version": 1, "collectives": list(collectives), "types": [dtype], "ops": [op], "sizes": list(sizes),
+                         "budget_seconds": seconds, **(settings or {})}
+        if include or exclude:
+            configuration["implementations"] = {"include": list(include), "exclude": list(exclude)}
+        return _request(handle, configuration["collectives"], configuration, db, allow_oversubscribe, call_limit)
+
+    prepared, failure = attempt(prepare)
+    # A rank that fails here must tell the others, which would wait for it.
+    limits = None if failure else [prepared[0].call_limit_seconds, prepared[0].allow_oversubscribe]
+    said = agree(handle, limits, failure)
+    for rank, theirs in enumerate(said):
+        if theirs != said[0]:
+            raise Error(INVALID_ARGUMENT, f"rank {rank} asks for another sweep than rank 0: call_limit and allow_oversubscribe "
+                                          f"are {theirs} there, {said[0]} here")
+    return Result(json.loads(ask("colltune_callables_sweep", ctypes.byref(prepared[0]))))
 
 
 def _parameters_of(text):
@@ -213,7 +182,7 @@ def _parameters_of(text):
     return dict(word.partition("=")[::2] for word in inside.split(",") if word)
 
 
-def _find_registered(variant):
+def find_registered(variant):
     """The registered function of this rank that a ranked variant names, with its parameters' values; None: there is none."""
     printed = _parameters_of(variant)
     for one in _registered.values():
@@ -224,120 +193,3 @@ def _find_registered(variant):
         if None not in chosen.values():
             return one, chosen
     return None
-
-
-class Best:
-    """What to call, the same on all ranks. `variant`: its name in the decisions; `passed_over`: (variant, reason) of what is
-    ranked before it and cannot run here. Call it with two buffers and, in rooted collectives, the root: best(send, receive)."""
-
-    def __init__(self, variant, passed_over, run):
-        self.variant, self.passed_over, self._run = variant, passed_over, run
-
-    def __call__(self, send, receive, root=0):
-        self._run(send, receive, root)
-
-
-def _of_the_library(comm, problem):
-    """The MPI library's own call, by mpi4py."""
-    collective = problem["collective"]
-    if comm is None or isinstance(comm, int):
-        raise Error(FAILED_PRECONDITION, "the MPI library's own call is the answer, which needs mpi4py's communicator")
-    from mpi4py import MPI
-    op = getattr(MPI, _MPI4PY_OPS[problem["reduce_op"]]) if collective in _REDUCING else None
-
-    def run(send, receive, root):
-        if collective == "all_reduce":
-            comm.Allreduce(send, receive, op)
-        elif collective == "reduce_scatter":
-            comm.Reduce_scatter_block(send, receive, op)
-        elif collective == "reduce":
-            comm.Reduce(send, receive, op, root)
-        elif collective == "all_gather":
-            comm.Allgather(send, receive)
-        elif collective == "all_to_all":
-            comm.Alltoall(send, receive)
-        elif collective == "gather":
-            comm.Gather(send, receive, root)
-        elif collective == "scatter":
-            comm.Scatter(send, receive, root)
-        else:  # MPI_Bcast has one buffer: the root's is sent, the others' is received
-            comm.Bcast(send if comm.rank == root else receive, root)
-    return run
-
-
-def _problem_of(collective, size, dtype, op, ranks, nodes):
-    """What is asked of a function, as in a sweep."""
-    if dtype not in _NUMPY_TYPES:
-        raise Error(INVALID_ARGUMENT, f"dtype '{dtype}'; allowed are {', '.join(_NUMPY_TYPES)}")
-    if collective in _REDUCING and op not in _MPI4PY_OPS:
-        raise Error(INVALID_ARGUMENT, f"op '{op}'; allowed are {', '.join(_MPI4PY_OPS)}")
-    element = int(_NUMPY_TYPES[dtype][1:])
-    return {"collective": collective, "data_type": dtype, "reduce_op": op if collective in _REDUCING else "none",
-            "message_size": size, "count": size // element // (ranks if collective in _BY_SHARES else 1), "element_size": element,
-            "ranks": ranks, "nodes": nodes, "ranks_per_node": ranks // nodes, "in_place": False}
-
-
-def _ranking(found, problem, placement, environment):
-    """The question, and the ranked variants that `found` (a sweep's result or a database) answers it with."""
-    decisions = database = None
-    if isinstance(found, dict):
-        decisions = json.dumps(found["decisions"]).encode()
-        places = {one["key"]["topology"]["placement"] for one in found["decisions"]}
-        placement = placement or (places.pop() if len(places) == 1 else None)
-    else:
-        database = os.fsencode(found)
-    query = {key: problem[key] for key in ("collective", "data_type", "reduce_op", "message_size", "nodes", "ranks_per_node")}
-    query.update({key: value for key, value in (("placement", placement), ("environment_digest", environment)) if value})
-    answer = _ask("colltune_callables_find", decisions, database, json.dumps(query).encode())
-    return query, [one["variant"] for one in json.loads(answer)["ranked"]]
-
-
-def best(comm, found, collective, bytes, dtype="f32", op="sum", placement=None, environment=None):
-    """What to run for a call of `bytes` (the larger of a rank's send and receive buffers) on the ranks of `comm`: of the
-    ranking, the first entry that every rank can run, where the MPI library's own call is one. Collective; the same on all
-    ranks. `found`: what sweep() returned, or a tuning database's path. `environment`: which of a database's, its digest.
-
-    Entries of colltune's kernels and forced algorithms of the MPI library are no functions of a program, and so are passed
-    over with that reason; colltune's component for Open MPI runs its kernels in the library's own call.
-
-    Raises Error on all ranks: where nothing is decided for the call, where ranks ask for unlike calls or have unlike decisions
-    (it names them), where hosts have unlike numbers of ranks, where the arguments of one rank are wrong."""
-    handle = _handle(comm)
-    hosts = _gather(handle, socket.gethostname())
-    ranks, nodes = len(hosts), len(set(hosts))
-    own = f"mpi.{collective}"
-    problem, query, ranked, reasons, failure = {}, {}, [], [], None
-    try:  # a rank that fails must still tell the others, which wait for it
-        if ranks != nodes * hosts.count(hosts[0]):
-            raise Error(INVALID_ARGUMENT, f"{ranks} ranks do not lie evenly on {nodes} hosts")
-        problem = _problem_of(collective, bytes, dtype, op, ranks, nodes)
-        query, ranked = _ranking(found, problem, placement, environment)
-        for variant in ranked:
-            mine = _find_registered(variant)
-            reasons.append(mine[0].refusal(problem, mine[1]) if mine else "" if variant == own else
-                           "it is not registered there" if variant.startswith("python.") else
-                           "it is no function of a program")
-    except Error as error:
-        failure = [error.code, error.message]
-    except Exception as error:
-        failure = [INVALID_ARGUMENT, f"{type(error).__name__}: {error}"]
-    said = _gather(handle, [query, ranked, reasons, failure])
-    for rank, (asked, theirs, _, failed) in enumerate(said):
-        if failed:
-            raise Error(failed[0], f"rank {rank}: {failed[1]}")
-        if asked != said[0][0]:
-            raise Error(INVALID_ARGUMENT, f"rank {rank} asks for another call than rank 0: {asked} and {said[0][0]}")
-        if theirs != said[0][1]:
-            raise Error(FAILED_PRECONDITION, f"rank {rank} has other decisions than rank 0: {theirs} and {said[0][1]}")
-    passed_over = []
-    for place, variant in enumerate(ranked):
-        why = next((f"{each[2][place]} (rank {rank})" for rank, each in enumerate(said) if each[2][place]), "")
-        if why:
-            passed_over.append((variant, why))
-            continue
-        if variant == own:
-            return Best(variant, passed_over, _of_the_library(comm, problem))
-        one, chosen = _find_registered(variant)
-        return Best(variant, passed_over, lambda send, receive, root: one.function(
-            send, receive, Call(problem, chosen, problem["count"], root, comm)))
-    return Best(own, passed_over, _of_the_library(comm, problem))

@@ -5,7 +5,7 @@
 
   launched.py held N SCRIPT MPIRUN...     each rank says that all held
   launched.py ran N SCRIPT MPIRUN...      the example says what it runs
-  launched.py ended N SCRIPT MPIRUN...    the launch fails and names python.all_reduce_hangs"""
+  launched.py ended N SCRIPT MPIRUN...    the launch fails, no wait ends, and the reason is named"""
 
 import subprocess
 import sys
@@ -20,8 +20,9 @@ said = done.stdout + done.stderr
 if wanted == "held":
     holds = done.returncode == 0 and said.count("all held") == int(ranks)
 elif wanted == "ran":
-    holds = done.returncode == 0 and "runs: " in said and "python.all_reduce_whole" in said
+    holds = done.returncode == 0 and "runs: " in said and "python.all_reduce_" in said
 else:
-    holds = done.returncode != 0 and "python.all_reduce_hangs" in said and "the sweep ended" not in said
+    named = "python.all_reduce_hangs" in said or "planted exception" in said
+    holds = done.returncode != 0 and named and "the sweep ended" not in said and "the wait ended" not in said
 if not holds:
     sys.exit(f"{script} on {ranks} ranks ended with {done.returncode}\n{said}")

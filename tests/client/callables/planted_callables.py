@@ -117,7 +117,17 @@ assert f"rank {last}: KeyError" in refusal(lambda: colltune.best(comm, broken, "
 if comm.rank == last:
     decision["ranked"].reverse()
 assert f"rank {last} has other decisions" in refusal(lambda: colltune.best(comm, found, "all_reduce", bytes=4096), 9)
-# Unlike parameters, too.
+# Unlike parameters, too; and what is wrong with one rank's arguments of a sweep.
+def sweep(**other):
+    return colltune.sweep(comm, **{"collectives": ["all_reduce"], "sizes": [4096], "seconds": 4, "allow_oversubscribe": True,
+                                   **(other if comm.rank == last else {})})
+
+
+assert f"rank {last}: TypeError" in refusal(lambda: sweep(sizes=None), 3)
+assert f"rank {last}: TypeError" in refusal(lambda: sweep(settings={"precision": object()}), 3)
+assert f"rank {last}: ValueError" in refusal(lambda: sweep(call_limit="soon"), 3)
+assert f"rank {last} asks for another sweep" in refusal(lambda: sweep(call_limit=3), 3)
+assert f"rank {last} asks for another sweep" in refusal(lambda: sweep(sizes=[8192]), 3)
 colltune.register("all_reduce", "unlike", right, parameters={"chunk": [comm.rank]})
 assert f"rank {1}" in refusal(lambda: colltune.sweep(comm, ["all_reduce"], [4096], seconds=4, allow_oversubscribe=True), 3)
 print(f"rank {comm.rank}: all held")

@@ -71,16 +71,71 @@ int32_t colltune_callables_sweep(const colltune_callables_request* request, char
 /// The texts of all ranks, as a JSON array in rank order; collective, bounded by 60 s.
 int32_t colltune_callables_gather(int32_t communicator, const char* own, char** text);
 
-/// The answer to a question, as JSON: the ranked variants, best first. Local. `decisions`: those of
-/// a sweep's result; NULL: those published in `database`. `query`: JSON with collective, data_type,
-/// reduce_op, message_size, nodes, ranks_per_node and, if wanted, environment_digest and placement.
+/// The answer to a question, as JSON: {"ranked": the variants, best first, "reason", "problem": as
+/// a function sees it, "buffers": the bytes that the root (or every rank) sends and receives,
+/// "send" and "receive", and the other ranks, "other_send" and "other_receive"}. Local.
+/// `decisions`: those of a sweep's result; NULL: those published in `database`. `query`: JSON with
+/// collective, data_type, reduce_op (ignored where nothing is reduced), message_size (a whole
+/// number of elements on each rank), nodes, ranks_per_node and, if wanted, root, environment_digest
+/// and placement.
 int32_t colltune_callables_find(const char* decisions, const char* database, const char* query,
                                 char** text);
 
-/// Starts MPI where the program has not; the result is the handle of MPI_COMM_WORLD in decimal
-/// digits. For programs without mpi4py. What it starts, colltune_callables_end_mpi finalizes.
+/// Runs a variant that is no function of the program (colltune's kernels, the MPI library's own
+/// call and its forced algorithms) as a sweep in the program measures it: on a communicator of its
+/// own, prepared once, and bound to the buffers of each call.
+typedef struct colltune_callables_runner colltune_callables_runner;
+
+/// Collective. `call`: JSON with collective, data_type, reduce_op, message_size and root, as in a
+/// query; the same on all ranks. Fails on all ranks where one gives a wrong call or another one
+/// than rank 0, or runs another build. `communicator` outlives the calls of
+/// colltune_callables_prepare.
+int32_t colltune_callables_open(int32_t communicator, const char* call,
+                                colltune_callables_runner** runner, char** text);
+
+/// Why not all ranks can run `variant`, as a decision prints it; empty if they can. Local, and the
+/// same on all ranks.
+int32_t colltune_callables_why_not(const colltune_callables_runner* runner, const char* variant,
+                                   char** text);
+
+/// Prepares `variant`, instead of what was prepared before. Collective, bounded by 60 s. Fails on
+/// all ranks where one cannot; another variant may be prepared then.
+int32_t colltune_callables_prepare(colltune_callables_runner* runner, const char* variant,
+                                   char** text);
+
+/// Makes the call. All ranks do so, each with its own buffers, which may be others in every call; a
+/// rank that sends or receives nothing passes NULL and 0. A broadcast has one buffer: the root's
+/// `send` is its `receive`. Otherwise the two must not overlap. Waits for other ranks at most 5
+/// minutes, in the MPI library's own calls as long as the library does. Wrong buffers are refused
+/// on this rank alone, before anything is started: the other ranks wait, as in MPI. After any other
+/// failure the runner makes no further call. `*text` is NULL where it succeeds.
+int32_t colltune_callables_run(colltune_callables_runner* runner, const void* send,
+                               size_t send_size, void* receive, size_t receive_size, char** text);
+
+/// The same call again with the buffers of the last one, which must still be valid: for bindings,
+/// to which arguments are dear. The other ranks may call colltune_callables_run.
+int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text);
+
+/// Frees it; NULL is allowed. Local: waits for no other rank, and the others may free theirs at any
+/// later time. Before MPI_Finalize the communicator is freed too.
+void colltune_callables_close(colltune_callables_runner* runner);
+
+/// Starts MPI where the program has not. The result is JSON, as of colltune_callables_describe, for
+/// MPI_COMM_WORLD, with "is_started": whether this call has started MPI. For programs without
+/// mpi4py. Who started MPI so ends it by colltune_callables_end_mpi.
 int32_t colltune_callables_start_mpi(char** text);
 int32_t colltune_callables_end_mpi(char** text);
+
+/// {"communicator": its MPI_Fint, "rank", "size"}, as JSON. Local.
+int32_t colltune_callables_describe(int32_t communicator, char** text);
+
+/// The communicator of the ranks that give the same `color`, ordered by `key`, then by rank: as
+/// colltune_callables_describe. A rank with a negative color gets an empty text. Collective.
+int32_t colltune_callables_split(int32_t communicator, int32_t color, int32_t key, char** text);
+
+/// Frees what colltune_callables_split made. Collective in MPI's words, although no MPI library
+/// waits there.
+int32_t colltune_callables_free_communicator(int32_t communicator, char** text);
 
 void colltune_callables_free(char* text);
 
