@@ -162,8 +162,8 @@ void Collectives::Impl::run(const CollectiveCall& call) {
 
 bool Collectives::Impl::is_registered(const CallBuffers& buffers) const {
   const Communicator& communicator = executor_->communicator();
-  return (buffers.send.empty() || communicator.place_of(buffers.send)) &&
-         (buffers.receive.empty() || communicator.place_of(buffers.receive));
+  return (buffers.send.empty() || communicator.symmetric_address_of(buffers.send)) &&
+         (buffers.receive.empty() || communicator.symmetric_address_of(buffers.receive));
 }
 
 std::unique_ptr<Operation> Collectives::Impl::prepare_winner(const Choices& choices, Call call,
