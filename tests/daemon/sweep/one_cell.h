@@ -79,7 +79,7 @@ inline Result measure(const Implementations& implementations, const SweepPlan& p
                                 .implementations = implementations,
                                 .plan = plan},
                                policy);
-             auto measurements = measurer.measure({.share = share}, {}, stop);
+             auto measurements = measurer.measure({.allotment = share}, {}, stop);
              if (control.rank() == 0)
                result = {std::move(measurements), measurer.activities()};
              else {

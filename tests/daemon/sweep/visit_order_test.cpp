@@ -60,8 +60,8 @@ std::vector<int> shares_of(const SweepPlan& plan, nanoseconds budget) {
   VisitOrder order(plan, {});
   std::vector<int> shares;
   while (const auto visit = order.next(budget)) {
-    shares.push_back(static_cast<int>(std::chrono::round<milliseconds>(visit->share).count()));
-    budget -= visit->share;
+    shares.push_back(static_cast<int>(std::chrono::round<milliseconds>(visit->allotment).count()));
+    budget -= visit->allotment;
     order.keep(*visit, measure(plan, *visit), {});
     if (shares.size() == plan.cells.size() * static_cast<std::size_t>(plan.passes)) break;
   }
@@ -127,10 +127,10 @@ TEST(VisitOrder, WhatAVisitSavesTheOthersGet) {
   const SweepPlan plan = plan_of(2, 2);
   VisitOrder order(plan, {});
   const auto first = order.next(1600ms);
-  ASSERT_EQ(first, (Visit{.cell = 0, .pass = 0, .share = 200ms}));
+  ASSERT_EQ(first, (Visit{.cell = 0, .pass = 0, .allotment = 200ms}));
   order.keep(*first, measure(plan, *first), {});
   // All but 130 ms are left for an eighth and three quarters.
-  EXPECT_EQ(order.next(1470ms)->share, 210ms);
+  EXPECT_EQ(order.next(1470ms)->allotment, 210ms);
 }
 
 TEST(VisitOrder, WithoutABudgetThereAreNoShares) {
@@ -221,7 +221,7 @@ TEST(VisitOrder, APassThatWouldBeMostlyPreparationIsLeftOut) {
     int visits = 0;
     while (const auto visit = order.next(budget)) {
       order.keep(*visit, measure(plan, *visit), 100ms);
-      budget -= visit->share;
+      budget -= visit->allotment;
       ++visits;
     }
     return visits;
@@ -240,7 +240,7 @@ TEST(VisitOrder, HowManyPassesFitIsFoundOutAgainBeforeEach) {
   int visits = 0;
   while (const auto visit = order.next(left)) {
     order.keep(*visit, measure(plan, *visit), visit->pass == 0 ? 100ms : 10ms);
-    left -= visit->share;
+    left -= visit->allotment;
     if (++visits == 4) {
       EXPECT_EQ(order.passes(), 3);
     }

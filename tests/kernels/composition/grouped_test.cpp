@@ -99,7 +99,7 @@ class Caller {
 
 void wait_until(const std::atomic<int>& counter, int value, const AbortFlag& abort_flag) {
   BoundedWait wait(soon_enough(), abort_flag, true);
-  while (counter < value) wait.stage(0, "the others");
+  while (counter < value) wait.step(0, "the others");
 }
 
 // Where somebody read too early he would read garbage, and ThreadSanitizer would object; where
