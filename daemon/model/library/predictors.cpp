@@ -144,6 +144,10 @@ std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPat
   Setting setting{.nodes = program.nodes};
   setting.device =
       at({&where, "device"}, [&] { return sol::resolve_device(program.device); });
+  at({&where, "nodes"}, [&] {
+    if (program.nodes < 1)
+      throw Error(StatusCode::invalid_argument, fmt::format("{} nodes; at least 1", program.nodes));
+  });
   if (program.nccl) {
     at({&where, "nccl"}, [&] { check(*program.nccl); });
     setting.nccl = &*program.nccl;
