@@ -276,10 +276,10 @@ class ClassicModel {
 
 void check_graph(const std::string& name, const NcclGraph& graph) {
   if (graph.channels < 1 || graph.channels > most_channels)
-    fail(fmt::format("nccl.{}.channels is {}; 1 to {}", name, graph.channels, most_channels));
+    fail(fmt::format("{}.channels is {}; 1 to {}", name, graph.channels, most_channels));
   const auto check_positive = [&](std::string_view field, double value) {
     if (!std::isfinite(value) || value <= 0)
-      fail(fmt::format("nccl.{}.{} is {}; it must be a positive number", name, field, value));
+      fail(fmt::format("{}.{} is {}; it must be a positive number", name, field, value));
   };
   check_positive("intra_gb_per_s", graph.intra_gb_per_s);
   if (graph.inter_gb_per_s) check_positive("inter_gb_per_s", *graph.inter_gb_per_s);
@@ -310,7 +310,7 @@ void check(const NcclTopology& topology) {
   if (topology.nvls) check_graph("nvls", *topology.nvls);
   if (const auto& latency = topology.network_latency_us;
       latency && (!std::isfinite(*latency) || *latency < 0))
-    fail(fmt::format("nccl.network_latency_us is {}; at least 0", *latency));
+    fail(fmt::format("network_latency_us is {}; at least 0", *latency));
 }
 
 std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,

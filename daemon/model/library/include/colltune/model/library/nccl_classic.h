@@ -50,7 +50,7 @@ struct ClassicPrediction {
   Microseconds time{};
 };
 
-/// Throws Error(invalid_argument) that names the field ("nccl.ring.channels"): channels that are not
+/// Throws Error(invalid_argument) that names the field ("ring.channels"): channels that are not
 /// 1 to 64, bandwidths that are not positive, a negative latency.
 void check(const NcclTopology& topology);
 
