@@ -4,8 +4,8 @@
 // The conversion follows visit_fields and the descriptors: a field of the vocabulary is the field
 // of the same name in the message, an enumerator `ring` of `SomeKind` is SOME_KIND_RING. Nothing is
 // listed twice. Descriptors are looked up once per type, so that a field costs some ten
-// nanoseconds. Where a list cannot be a field of its own (within a list, or optional), it is a message
-// whose one field is that list.
+// nanoseconds. Where a list cannot be a field of its own (within a list, or optional), it is a
+// message whose one field is that list.
 
 #include "colltune/wire/convert.h"
 

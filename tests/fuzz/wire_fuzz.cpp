@@ -79,8 +79,7 @@ void run(std::string_view input) {
   if (v1::BatchLookupRequest batch; parse(batch))
     for (const auto& query : batch.queries()) read_as<LookupQuery>(query);
   if (v1::LookupResponse response; parse(response)) read_as<LookupAnswer>(response.answer());
-  if (v1::AnnotateRequest annotate; parse(annotate))
-    read_as<AnnotatedProgram>(annotate.program());
+  if (v1::AnnotateRequest annotate; parse(annotate)) read_as<AnnotatedProgram>(annotate.program());
   if (v1::GetTableResponse table; parse(table)) {
     for (const auto& decision : table.decisions()) read_as<Decision>(decision);
     for (const auto& world : table.members()) read_as<WorldMembers>(world);

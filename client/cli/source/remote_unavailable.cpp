@@ -10,8 +10,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& address, const std::string& otherwise) {
   throw Error(StatusCode::unimplemented,
-              "--server " + address +
-                  ": this colltune was built without gRPC (COLLTUNE_GRPC); " + otherwise);
+              "--server " + address + ": this colltune was built without gRPC (COLLTUNE_GRPC); " +
+                  otherwise);
 }
 
 }  // namespace

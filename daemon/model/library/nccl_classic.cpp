@@ -121,7 +121,8 @@ class ClassicModel {
 
   [[nodiscard]] bool has(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
     if (algorithm == ClassicAlgorithm::nvls) return protocol == ClassicProtocol::simple;
-    const bool by_default = !topology_.pci.value_or(false) && call_.compute_capability >= first_ll128;
+    const bool by_default =
+        !topology_.pci.value_or(false) && call_.compute_capability >= first_ll128;
     return protocol != ClassicProtocol::ll128 || topology_.ll128.value_or(by_default);
   }
 
@@ -133,11 +134,11 @@ class ClassicModel {
     const std::uint64_t units = bytes >> 6U;
     if (algorithm == ClassicAlgorithm::tree && units > 0 &&
         static_cast<std::size_t>(log2_of(units)) < corrected_sizes)
-      bandwidth *=
-          tree_shares[index_of(protocol)][static_cast<std::size_t>(log2_of(units))];
+      bandwidth *= tree_shares[index_of(protocol)][static_cast<std::size_t>(log2_of(units))];
     if (algorithm == ClassicAlgorithm::ring && protocol == ClassicProtocol::simple &&
         call_.nodes > 1 && call_.kind == EntryKind::all_reduce &&
-        bytes / (static_cast<std::uint64_t>(channels()) * static_cast<std::uint64_t>(call_.ranks)) >=
+        bytes / (static_cast<std::uint64_t>(channels()) *
+                 static_cast<std::uint64_t>(call_.ranks)) >=
             plateau_bytes)
       latency *= call_.compute_capability < first_ampere ? plateau_before_ampere : plateau;
     return Microseconds(latency + static_cast<double>(bytes) / (1e3 * bandwidth));
@@ -250,8 +251,8 @@ class ClassicModel {
     // With one rank on each node nothing hides the network's latency: NCCL takes the tree's.
     const std::size_t network_row = per_node() == 1 ? index_of(ClassicAlgorithm::tree) : row;
     const double plugin = topology_.network_latency_us.value_or(0);
-    const double across = network_us[network_row][column] +
-                          plugin * (protocol == ClassicProtocol::simple ? 2 : 1);
+    const double across =
+        network_us[network_row][column] + plugin * (protocol == ClassicProtocol::simple ? 2 : 1);
     switch (algorithm) {
       case ClassicAlgorithm::tree:
         return base_us[row][column] +
@@ -295,9 +296,11 @@ void check(const ClassicCall& call, const NcclTopology& topology) {
   if (call.nodes < 1 || call.ranks % call.nodes != 0)
     fail(fmt::format("{} ranks on {} nodes: each node must have as many", call.ranks, call.nodes));
   if (call.nodes > 1 && !topology.cpu)
-    fail("nccl.cpu is missing, and is needed across nodes; allowed are " + allowed_names<HostCpu>());
+    fail("nccl.cpu is missing, and is needed across nodes; allowed are " +
+         allowed_names<HostCpu>());
   if (call.nodes <= 2) return;
-  if (!topology.ring.inter_gb_per_s) fail("nccl.ring.inter_gb_per_s is missing, for 3 nodes or more");
+  if (!topology.ring.inter_gb_per_s)
+    fail("nccl.ring.inter_gb_per_s is missing, for 3 nodes or more");
   if (topology.tree && !topology.tree->inter_gb_per_s)
     fail("nccl.tree.inter_gb_per_s is missing, for 3 nodes or more");
 }
@@ -323,18 +326,17 @@ std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
     if (graph == nullptr) continue;
     for (const auto& protocol : enum_names(ClassicProtocol{}))
       if (model.has(algorithm.value, protocol.value))
-        times.push_back({algorithm.value, protocol.value,
-                         model.time(algorithm.value, protocol.value, *graph)});
+        times.push_back(
+            {algorithm.value, protocol.value, model.time(algorithm.value, protocol.value, *graph)});
   }
   return times;
 }
 
 ClassicPrediction least_time(const ClassicCall& call, const std::vector<ClassicPrediction>& times) {
-  const bool is_f8 =
-      call.data_type == DataType::f8e4m3 || call.data_type == DataType::f8e5m2;
+  const bool is_f8 = call.data_type == DataType::f8e4m3 || call.data_type == DataType::f8e5m2;
   // Adding f8 from rank to rank loses precision. An all_gather adds nothing.
-  const bool ring_is_last = is_f8 && call.kind != EntryKind::all_gather &&
-                            call.ranks > most_ranks_of_f8_ring;
+  const bool ring_is_last =
+      is_f8 && call.kind != EntryKind::all_gather && call.ranks > most_ranks_of_f8_ring;
   const auto rank = [&](const ClassicPrediction& one) {
     return std::pair(ring_is_last && one.algorithm == ClassicAlgorithm::ring, one.time);
   };

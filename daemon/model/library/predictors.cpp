@@ -46,14 +46,14 @@ LibraryChoice choose_symmetric(const CollectiveEntry& entry, const sol::EntryGro
   if (groups.largest.nodes > 1)
     throw Error(StatusCode::failed_precondition,
                 "NCCL's symmetric kernels across nodes are not modelled");
-  const SymmetricPrediction found = predict_nccl_2_30_symmetric(
-      {.kind = entry.kind,
-       .message = entry.bytes,
-       .ranks = groups.largest.ranks,
-       .compute_capability = compute_capability_of(setting.device),
-       .has_multicast = setting.device.has_multimem,
-       .data_type = entry.data_type,
-       .reduce_op = entry.reduce_op.value_or(ReduceOp::sum)});
+  const SymmetricPrediction found =
+      predict_nccl_2_30_symmetric({.kind = entry.kind,
+                                   .message = entry.bytes,
+                                   .ranks = groups.largest.ranks,
+                                   .compute_capability = compute_capability_of(setting.device),
+                                   .has_multicast = setting.device.has_multimem,
+                                   .data_type = entry.data_type,
+                                   .reduce_op = entry.reduce_op.value_or(ReduceOp::sum)});
   return {std::string(name_of(found.kernel)),
           fmt::format("on {} block{}", found.blocks, found.blocks == 1 ? "" : "s"), found.time};
 }
@@ -142,8 +142,7 @@ std::string predictor_names() {
 
 std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPath& where) {
   Setting setting{.nodes = program.nodes};
-  setting.device =
-      at({&where, "device"}, [&] { return sol::resolve_device(program.device); });
+  setting.device = at({&where, "device"}, [&] { return sol::resolve_device(program.device); });
   at({&where, "nodes"}, [&] {
     if (program.nodes < 1)
       throw Error(StatusCode::invalid_argument, fmt::format("{} nodes; at least 1", program.nodes));
@@ -161,9 +160,8 @@ std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPat
     const auto index = static_cast<int>(answers.size());
     answers.push_back(at({&where, "collectives", index}, [&] {
       const Predictor& predictor = entry.model ? predictor_of(*entry.model) : *otherwise;
-      return predictor.choose == nullptr
-                 ? sol::annotate(entry, setting.nodes, setting.device)
-                 : annotate_library(entry, predictor, setting);
+      return predictor.choose == nullptr ? sol::annotate(entry, setting.nodes, setting.device)
+                                         : annotate_library(entry, predictor, setting);
     }));
   }
   return answers;

@@ -68,7 +68,9 @@ EntryGroups groups_of(const CollectiveEntry& entry, int nodes, const Device& dev
   return groups;
 }
 
-bool reduces(EntryKind kind) { return kind == EntryKind::all_reduce || kind == EntryKind::reduce_scatter; }
+bool reduces(EntryKind kind) {
+  return kind == EntryKind::all_reduce || kind == EntryKind::reduce_scatter;
+}
 
 void set_choice(Annotation& answer, Strategy strategy, ChosenBy source, std::string why) {
   answer.strategy = strategy;

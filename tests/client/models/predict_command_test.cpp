@@ -16,11 +16,8 @@
 
 #include "colltune/db/store.h"
 #include "colltune/model/library/predictors.h"
-#include "process.h"
-
-#if COLLTUNE_HAS_SERVER
 #include "daemon.h"
-#endif
+#include "process.h"
 
 namespace colltune::testing {
 namespace {
@@ -212,8 +209,8 @@ TEST_F(Predict, ModelsAreNamedByEntryOptionAndFile) {
   expect_refused(input, "/nccl/cpu");
 }
 
-#if COLLTUNE_HAS_SERVER
 TEST_F(Predict, ADaemonAnswersAsThisProgramDoes) {
+  if (!COLLTUNE_HAS_SERVER) GTEST_SKIP() << "built without gRPC";
   const std::string database = folder.file("tuning.db");
   { const Store created(database); }
   const DaemonProcess daemon(folder, database);
@@ -236,12 +233,15 @@ TEST_F(Predict, ADaemonAnswersAsThisProgramDoes) {
 }
 
 TEST_F(Predict, WithoutADaemonItSaysSo) {
+  if (!COLLTUNE_HAS_SERVER) {
+    EXPECT_THAT(predict(document(), {"--server", "unix:a"}).errors, HasSubstr("without gRPC"));
+    GTEST_SKIP() << "built without gRPC";
+  }
   const Result result = predict(document(), {"--server", "unix:" + folder.file("nobody")});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.errors, HasSubstr("no colltuned answers at unix:"));
   EXPECT_EQ(predict(document(), {"--server", "nowhere"}).code, 2);
 }
-#endif
 
 }  // namespace
 }  // namespace colltune::testing

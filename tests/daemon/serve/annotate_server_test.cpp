@@ -53,8 +53,7 @@ class AnnotateServer : public Server {
   }
   Annotation annotate(const CollectiveEntry& one, const DeviceChoice& device = h100(),
                       int nodes = 1) {
-    const auto answers =
-        annotate({.device = device, .nodes = nodes, .collectives = {one}});
+    const auto answers = annotate({.device = device, .nodes = nodes, .collectives = {one}});
     EXPECT_EQ(answers.size(), 1U);
     return answers.empty() ? Annotation{} : answers.front();
   }
@@ -105,8 +104,9 @@ TEST_F(AnnotateServer, WhatIsNotEligibleIsDefaultWhateverItsSize) {  // row 6
     }
   };
   for (const auto& [one, why] : all) expect_default(one, h100(), why);
-  expect_default(
-      entry(0), {.name = "A100", .platform = "cuda", .architecture = "sm_80", .links = 12}, "sm_90");
+  expect_default(entry(0),
+                 {.name = "A100", .platform = "cuda", .architecture = "sm_80", .links = 12},
+                 "sm_90");
   DeviceChoice many = h100();
   many.gpus_per_node = 16;
   expect_default(entry(0), many, "at most 8 ranks");
@@ -204,9 +204,8 @@ TEST_F(AnnotateServer, AChosenStrategyIsUsedWhateverTheSize) {  // row 20
   const Annotation answer = annotate(large);
   EXPECT_EQ(answer.strategy, Strategy::one_shot);
   EXPECT_EQ(answer.source, ChosenBy::caller);
-  EXPECT_EQ(answer.total,
-            speed_of_light::kernel_latency(Strategy::one_shot, large.bytes, 8,
-                                           speed_of_light::resolve_device(h100())));
+  EXPECT_EQ(answer.total, speed_of_light::kernel_latency(Strategy::one_shot, large.bytes, 8,
+                                                         speed_of_light::resolve_device(h100())));
   CollectiveEntry small = entry(4 * KiB);
   small.strategy = Strategy::standard;
   EXPECT_EQ(annotate(small).strategy, Strategy::standard);

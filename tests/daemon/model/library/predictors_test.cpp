@@ -60,10 +60,9 @@ TEST(Predictors, AnEntrysModelGoesBeforeTheProgramsOne) {
   const std::vector<Annotation> answers = annotate(asked, where);
   EXPECT_EQ(answers[0].model, "nccl-2.30.7-classic.Ring.LL");
   EXPECT_EQ(answers[0].why, "the least of 3 times");
-  EXPECT_EQ(answers[0].total,
-            nccl_2_30_classic_times({.message = Bytes{1 << 10}, .ranks = 8}, *asked.nccl)
-                .front()
-                .time);
+  EXPECT_EQ(
+      answers[0].total,
+      nccl_2_30_classic_times({.message = Bytes{1 << 10}, .ranks = 8}, *asked.nccl).front().time);
   EXPECT_EQ(answers[1].model, "nccl-2.30.7-symmetric.AllReduce_RSxLD_AGxST");
   EXPECT_EQ(answers[1].why, "on 7 blocks");
   EXPECT_EQ(answers[1].total,
@@ -113,7 +112,8 @@ TEST(Predictors, GroupsAreThoseOfTheEntry) {
 TEST(Predictors, WhatIsRefusedNamesItsPlace) {
   AnnotatedProgram asked = program();
   asked.model = "nccl";
-  EXPECT_EQ(refusal(asked), "program.model: unknown model 'nccl'; allowed are " + predictor_names());
+  EXPECT_EQ(refusal(asked),
+            "program.model: unknown model 'nccl'; allowed are " + predictor_names());
   EXPECT_EQ(predictor_names(), "xla, nccl-2.30.7-symmetric, nccl-2.30.7-classic");
   asked = program();
   asked.collectives[2].model = "";

@@ -242,8 +242,8 @@ TEST(SpeedOfLight, NanosecondsAreChecked) {
 
 TEST(SpeedOfLight, DevicesOfANodeMustDivide) {
   EXPECT_THAT(message_of([] {
-                static_cast<void>(
-                    network_latency(EntryKind::all_reduce, mib(1), {.nodes = 2, .ranks = 6}, h100()));
+                static_cast<void>(network_latency(EntryKind::all_reduce, mib(1),
+                                                  {.nodes = 2, .ranks = 6}, h100()));
               }),
               HasSubstr("gpus_per_node is 8"));
 }

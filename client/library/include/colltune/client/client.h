@@ -107,9 +107,9 @@ class [[gnu::visibility("default")]] Client {
       const WorldFilter& filter = {}, const std::optional<std::uint64_t>& generation = std::nullopt)
       const;
 
-  /// What the daemon's models say of the collectives of `program`, in their order; at most 10000. No
-  /// generation is asked. Throws Error(invalid_argument, failed_precondition or out_of_range) whose
-  /// message names the place of what the models refuse ("program.collectives[3]: …").
+  /// What the daemon's models say of the collectives of `program`, in their order; at most 10000.
+  /// No generation is asked. Throws Error(invalid_argument, failed_precondition or out_of_range)
+  /// whose message names the place of what the models refuse ("program.collectives[3]: …").
   [[nodiscard]] std::vector<Annotation> annotate(const AnnotatedProgram& program) const;
 
  private:

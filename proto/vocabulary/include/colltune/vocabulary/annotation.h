@@ -67,8 +67,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// NCCL_DEBUG_SUBSYS=GRAPH: nChannels and bw).
 struct NcclGraph {
   int channels = 0;
-  double intra_gb_per_s = 0;              ///< of one channel, within a node
-  std::optional<double> inter_gb_per_s;   ///< of one channel, between nodes [as within a node]
+  double intra_gb_per_s = 0;             ///< of one channel, within a node
+  std::optional<double> inter_gb_per_s;  ///< of one channel, between nodes [as within a node]
 
   friend bool operator==(const NcclGraph&, const NcclGraph&) = default;
 };
@@ -93,12 +93,12 @@ constexpr std::string_view enum_title(HostCpu) { return "processor"; }
 /// What NCCL found out about a communicator and its own model starts from.
 struct NcclTopology {
   NcclGraph ring;
-  std::optional<NcclGraph> tree;  ///< [the tree is not modelled]
-  std::optional<NcclGraph> nvls;  ///< [NVLS is not modelled]
-  std::optional<HostCpu> cpu;     ///< needed across nodes
-  std::optional<bool> pci;        ///< channels cross PCI within a node [false: NVLink]
-  std::optional<bool> ll128;      ///< [NVLink and sm_70 or later]
-  std::optional<bool> plain_tree;  ///< the tree's pattern is 3 in the log [false]
+  std::optional<NcclGraph> tree;             ///< [the tree is not modelled]
+  std::optional<NcclGraph> nvls;             ///< [NVLS is not modelled]
+  std::optional<HostCpu> cpu;                ///< needed across nodes
+  std::optional<bool> pci;                   ///< channels cross PCI within a node [false: NVLink]
+  std::optional<bool> ll128;                 ///< [NVLink and sm_70 or later]
+  std::optional<bool> plain_tree;            ///< the tree's pattern is 3 in the log [false]
   std::optional<double> network_latency_us;  ///< that the network plug-in states [0]
 
   friend bool operator==(const NcclTopology&, const NcclTopology&) = default;
@@ -183,8 +183,8 @@ struct AnnotatedProgram {
   DeviceChoice device;
   int nodes = 1;  ///< ranks are numbered node by node
   std::vector<CollectiveEntry> collectives;
-  std::optional<std::string> model;   ///< of entries that name none ["xla"]
-  std::optional<NcclTopology> nccl;   ///< needed by NCCL's classic model
+  std::optional<std::string> model;  ///< of entries that name none ["xla"]
+  std::optional<NcclTopology> nccl;  ///< needed by NCCL's classic model
 
   friend bool operator==(const AnnotatedProgram&, const AnnotatedProgram&) = default;
 };

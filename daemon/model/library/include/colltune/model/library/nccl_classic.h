@@ -57,17 +57,19 @@ void check(const NcclTopology& topology);
 /// The times that NCCL 2.30.7's tables give to each algorithm and protocol that it would consider
 /// for `call`, in its order (src/graph/tuning.cc). With n ranks on N nodes, S bytes:
 ///   time = latency + S / bandwidth
-///   bandwidth: channels x a channel's, bounded by what the protocol and the architecture reach, and
-///   by how often the algorithm sends each byte (ring n / 2(n - 1), tree 1 / 2, …)
-///   latency: a base for each algorithm and protocol, and one for each step (ring: 2(n - 1) of an
-///   all_reduce, else n - 1; tree: 2(n / N - 1 + log2 N))
+///   bandwidth: channels x a channel's, bounded by what the protocol and the architecture reach,
+///   and by how often the algorithm sends each byte (ring n / 2(n - 1), tree 1 / 2, …) latency: a
+///   base for each algorithm and protocol, and one for each step (ring: 2(n - 1) of an all_reduce,
+///   else n - 1; tree: 2(n / N - 1 + log2 N))
 /// Trees have a correction by size; a ring's Simple across nodes has a higher latency once each
-/// channel sends 64 bytes for each rank. For one call alone: groups of calls save latency. The times
-/// hold for a communicator whose NcclTopology this is, with NCCL's variables at their defaults.
+/// channel sends 64 bytes for each rank. For one call alone: groups of calls save latency. The
+/// times hold for a communicator whose NcclTopology this is, with NCCL's variables at their
+/// defaults.
 ///
-/// `topology` must have passed check(). Throws Error(failed_precondition) for collectives other than
-/// all_reduce, all_gather and reduce_scatter, and Error(invalid_argument) for less than 2 ranks, and
-/// where the topology lacks what several nodes need (nccl.cpu; beyond two, inter_gb_per_s).
+/// `topology` must have passed check(). Throws Error(failed_precondition) for collectives other
+/// than all_reduce, all_gather and reduce_scatter, and Error(invalid_argument) for less than 2
+/// ranks, and where the topology lacks what several nodes need (nccl.cpu; beyond two,
+/// inter_gb_per_s).
 [[nodiscard]] std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
                                                                      const NcclTopology& topology);
 

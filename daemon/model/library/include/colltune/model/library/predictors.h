@@ -15,9 +15,9 @@ namespace colltune::library_models {
 [[nodiscard]] std::string predictor_names();
 
 /// What the models say of a program's collectives, in their order: each by the model that it names,
-/// else by the program's, else by the first of predictor_names(). NCCL's models answer with strategy
-/// `default` and source `library`, with the algorithm or kernel that NCCL takes behind the model's
-/// name, and between start and done: its calls cost 1 us on their node.
+/// else by the program's, else by the first of predictor_names(). NCCL's models answer with
+/// strategy `default` and source `library`, with the algorithm or kernel that NCCL takes behind the
+/// model's name, and between start and done: its calls cost 1 us on their node.
 ///
 /// Throws Error whose message begins with the path of the field or entry below `where`
 /// ("program.collectives[3]: collective 'x': …"): invalid_argument for what is not allowed, an

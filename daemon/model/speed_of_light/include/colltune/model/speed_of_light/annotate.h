@@ -18,15 +18,15 @@ struct EntryGroups {
   bool are_equal = true;
 };
 
-/// Checks what every model asks of an entry: at least 1 node, at most 2^20 ranks and 2^63-1 bytes, an
-/// operator exactly where the collective reduces, groups of the world's ranks that name none twice
-/// and have as many on each of their nodes. Throws Error(invalid_argument).
+/// Checks what every model asks of an entry: at least 1 node, at most 2^20 ranks and 2^63-1 bytes,
+/// an operator exactly where the collective reduces, groups of the world's ranks that name none
+/// twice and have as many on each of their nodes. Throws Error(invalid_argument).
 [[nodiscard]] EntryGroups check_entry(const CollectiveEntry& entry, int nodes,
                                       const Device& device);
 
-/// Throws Error(out_of_range) that names `model` where a time is not finite: each figure of a device
-/// may be right by itself, and a quotient of them beyond a double. JSON has no word for infinity
-/// either.
+/// Throws Error(out_of_range) that names `model` where a time is not finite: each figure of a
+/// device may be right by itself, and a quotient of them beyond a double. JSON has no word for
+/// infinity either.
 void check_finite(Microseconds time, std::string_view model);
 
 /// Annotates one collective of a program on `nodes` nodes of `device`.

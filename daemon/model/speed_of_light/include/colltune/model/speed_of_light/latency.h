@@ -47,7 +47,8 @@ struct RingBandwidth {
 /// NCCL's ring among the devices of one node: 5 us of launch + S / algorithm bandwidth. XLA adds
 /// the time to reduce, for which it has its own model of kernels: left out here. For all_reduce,
 /// all_gather and reduce_scatter; others throw Error(invalid_argument).
-[[nodiscard]] Microseconds ring_latency(EntryKind kind, Bytes message, int ranks, const Device& device);
+[[nodiscard]] Microseconds ring_latency(EntryKind kind, Bytes message, int ranks,
+                                        const Device& device);
 
 /// Time to read and write `accessed` bytes of the device's memory. Throws Error(invalid_argument)
 /// that names memory_gb_per_s where it is not known and `accessed` is not 0.
