@@ -90,7 +90,7 @@ double at(const ByNodes& row, int nodes) {
   return row.at(static_cast<std::size_t>(std::min(nodes, 3) - 1));
 }
 
-int log2_of(std::uint64_t value) { return std::bit_width(value) - 1; }
+int log2_of(std::uint64_t value) { return static_cast<int>(std::bit_width(value)) - 1; }
 
 int steps_of(const ClassicCall& call, int ranks) {
   return call.kind == EntryKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;

@@ -132,10 +132,16 @@ SymmetricPrediction predict_kernel(SymmetricKernel kernel, const SymmetricCall& 
                        ? std::max(1, (figures.multicast_blocks + call.ranks - 1) / call.ranks)
                        : most_blocks;
   const Microseconds enough = time_of(traits, call, most, figures) * as_good_as_best;
-  int blocks = 1;
-  Microseconds time = time_of(traits, call, blocks, figures);
-  while (blocks < most && time > enough) time = time_of(traits, call, ++blocks, figures);
-  return {.kernel = kernel, .blocks = blocks, .time = time};
+  // More blocks are never slower, so the fewest are found by halving.
+  int fewest = 1;
+  for (int enough_blocks = most; fewest < enough_blocks;) {
+    const int middle = (fewest + enough_blocks) / 2;
+    if (time_of(traits, call, middle, figures) <= enough)
+      enough_blocks = middle;
+    else
+      fewest = middle + 1;
+  }
+  return {.kernel = kernel, .blocks = fewest, .time = time_of(traits, call, fewest, figures)};
 }
 
 bool is_eight_bit_float(DataType type) {

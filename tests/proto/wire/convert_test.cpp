@@ -204,7 +204,8 @@ TEST(Mesh, WhatContradictsItselfIsRefusedByName) {
 template <class T>
 void expect_fields_of(const google::protobuf::Descriptor& descriptor) {
   int fields = 0;
-  visit_fields(T{}, [&](std::string_view name, const auto&) {
+  const T value{};
+  visit_fields(value, [&](std::string_view name, const auto&) {
     ++fields;
     EXPECT_NE(descriptor.FindFieldByName(std::string(name)), nullptr) << name;
   });
