@@ -182,7 +182,8 @@ TEST_F(Predict, ModelsAreNamedByEntryOptionAndFile) {
     const Result result = predict(input, more);
     EXPECT_EQ(result.code, 0) << result.errors;
     std::vector<std::string> names;
-    for (const auto& answer : nlohmann::json::parse(result.out).at("collectives"))
+    const nlohmann::json answers = nlohmann::json::parse(result.out);
+    for (const auto& answer : answers.at("collectives"))
       names.push_back(answer.at("model"));
     return names;
   };
