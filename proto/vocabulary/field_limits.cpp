@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
 

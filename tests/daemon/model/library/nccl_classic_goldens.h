@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 
 namespace colltune::library_models {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "colltune/client/local_table.h"
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/error.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "colltune/v1/vocabulary.pb.h"
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/world_members.h"

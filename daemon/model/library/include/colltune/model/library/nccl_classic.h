@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/names.h"

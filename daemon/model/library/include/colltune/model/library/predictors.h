@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/field_limits.h"
 
 namespace colltune::library_models {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "colltune/model/speed_of_light/latency.h"
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 
 namespace colltune::speed_of_light {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/names.h"
 

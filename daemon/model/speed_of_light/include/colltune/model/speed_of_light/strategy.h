@@ -5,7 +5,7 @@
 #include <string>
 
 #include "colltune/model/speed_of_light/device.h"
-#include "colltune/vocabulary/annotation.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/variant.h"
 
