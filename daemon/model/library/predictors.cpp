@@ -54,7 +54,9 @@ LibraryChoice choose_symmetric(const CollectiveEntry& entry, const sol::EntryGro
                                    .has_multicast = setting.device.has_multimem,
                                    .data_type = entry.data_type,
                                    .reduce_op = entry.reduce_op.value_or(ReduceOp::sum)});
-  return {std::string(name_of(found.kernel)),
+  // The entry says which collective it is, as the names' first part does.
+  const std::string_view kernel = name_of(found.kernel);
+  return {std::string(kernel.substr(kernel.find('_') + 1)),
           fmt::format("on {} block{}", found.blocks, found.blocks == 1 ? "" : "s"), found.time};
 }
 

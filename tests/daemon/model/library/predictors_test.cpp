@@ -63,7 +63,7 @@ TEST(Predictors, AnEntrysModelGoesBeforeTheProgramsOne) {
   EXPECT_EQ(
       answers[0].total,
       nccl_2_30_classic_times({.message = Bytes{1 << 10}, .ranks = 8}, *asked.nccl).front().time);
-  EXPECT_EQ(answers[1].model, "nccl-2.30.7-symmetric.AllReduce_RSxLD_AGxST");
+  EXPECT_EQ(answers[1].model, "nccl-2.30.7-symmetric.RSxLD_AGxST");
   EXPECT_EQ(answers[1].why, "on 7 blocks");
   EXPECT_EQ(answers[1].total,
             predict_nccl_2_30_symmetric({.message = Bytes{1 << 20}, .ranks = 8}).time);
@@ -92,7 +92,7 @@ TEST(Predictors, MulticastIsTheDevices) {
   AnnotatedProgram asked = program();
   asked.model = "nccl-2.30.7-symmetric";
   asked.device.multimem = true;
-  EXPECT_EQ(annotate(asked, where)[1].model, "nccl-2.30.7-symmetric.AllReduce_RSxLDMC_AGxSTMC");
+  EXPECT_EQ(annotate(asked, where)[1].model, "nccl-2.30.7-symmetric.RSxLDMC_AGxSTMC");
 }
 
 TEST(Predictors, GroupsAreThoseOfTheEntry) {
