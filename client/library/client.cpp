@@ -292,6 +292,24 @@ Generation Client::wait_for_generation(const Generation& known,
   }
 }
 
+std::vector<Annotation> Client::annotate(const AnnotatedProgram& program) const {
+  v1::AnnotateRequest request;
+  write_message(program, *request.mutable_program());
+  v1::AnnotateResponse response;
+  grpc::ClientContext context;
+  impl_->set_deadline(context);
+  impl_->check(impl_->stub().Annotate(&context, request, &response));
+  if (response.annotations_size() != static_cast<int>(program.collectives.size()))
+    throw Error(StatusCode::data_loss,
+                "the daemon annotated " + std::to_string(response.annotations_size()) + " of " +
+                    std::to_string(program.collectives.size()) + " collectives");
+  std::vector<Annotation> annotations;
+  annotations.reserve(program.collectives.size());
+  for (const auto& one : response.annotations())
+    annotations.push_back(read_answer<Annotation>(one, "annotations"));
+  return annotations;
+}
+
 DecisionSet Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
   v1::GetTableRequest request;
   auto& wanted = *request.mutable_filter();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "colltune/apply/settings.h"
+#include "colltune/model/library/predictors.h"
 #include "colltune/wire/convert.h"
 #include "colltune/wire/status.h"
 #include "message_bytes.h"
@@ -18,6 +19,9 @@ namespace {
 
 // gRPC's default limit for what a client receives; a client of another language may keep it.
 constexpr std::size_t largest_response = 4U << 20U;
+
+// Collectives of one annotation: a tenth of a second by the slowest model.
+constexpr int largest_annotation = 10'000;
 
 // A request up to here is answered on gRPC's own thread, within a millisecond or two; a lookup
 // takes some hundred bytes.
@@ -228,6 +232,31 @@ grpc::ServerUnaryReactor* TuningHandler::BatchLookup(grpc::CallbackServerContext
                         "the answers to the first " + std::to_string(i + 1) + " of " +
                             std::to_string(asked.queries_size()) +
                             " questions exceed 4 MiB; ask fewer at once, or set max_ranked");
+        }
+      });
+}
+
+grpc::ServerUnaryReactor* TuningHandler::Annotate(grpc::CallbackServerContext* context,
+                                                  const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* response) {
+  return serve<v1::AnnotateRequest, v1::AnnotateResponse>(
+      {context, request, response}, Length::long_work, [](const auto& asked, auto& answers) {
+        if (!asked.has_program()) throw Error(StatusCode::invalid_argument, "program: is missing");
+        if (const int count = asked.program().collectives_size(); count > largest_annotation)
+          throw Error(StatusCode::invalid_argument,
+                      "program.collectives: has " + std::to_string(count) + " entries; at most " +
+                          std::to_string(largest_annotation) + " are allowed at once");
+        const auto program = read_message<AnnotatedProgram>(asked.program(), "program");
+        std::size_t bytes = 0;
+        for (const Annotation& one : library_models::annotate(program, {nullptr, "program"})) {
+          auto& written = *answers.add_annotations();
+          write_message(one, written);
+          bytes += written.ByteSizeLong();
+          if (bytes > largest_response - 1024 * 16)
+            throw Error(StatusCode::resource_exhausted,
+                        "the answers to the first " + std::to_string(answers.annotations_size()) +
+                            " of " + std::to_string(program.collectives.size()) +
+                            " collectives exceed 4 MiB; ask for fewer at once, or shorten names");
         }
       });
 }

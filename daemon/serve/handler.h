@@ -17,8 +17,9 @@ using RawTuningService =
         v1::TuningService::WithRawCallbackMethod_BatchLookup<
             v1::TuningService::WithRawCallbackMethod_GetTable<
                 v1::TuningService::WithRawCallbackMethod_GetGeneration<
-                    v1::TuningService::WithRawCallbackMethod_GetServerInfo<
-                        v1::TuningService::Service>>>>>;
+                    v1::TuningService::WithRawCallbackMethod_Annotate<
+                        v1::TuningService::WithRawCallbackMethod_GetServerInfo<
+                            v1::TuningService::Service>>>>>>;
 
 /// The gRPC side of a LookupService: each call parses, converts, finds, converts and finishes. What
 /// is short runs on gRPC's own thread, what may take longer on threads of its own, so that nobody's
@@ -38,6 +39,9 @@ class TuningHandler final : public RawTuningService {
   grpc::ServerUnaryReactor* GetGeneration(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Annotate(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
@@ -81,6 +82,8 @@ void check_field(const T& value, const FieldLimits& limits, const FieldPath& pat
     check_bytes(value.value, limits, path);
   } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
     check_number(static_cast<std::int64_t>(value.count()), limits, path);
+  } else if constexpr (std::same_as<T, Microseconds>) {
+    check_number(value.count(), limits, path);
   } else if constexpr (std::same_as<T, std::string>) {
     check_text(value, limits, path);
   } else if constexpr (std::same_as<T, Variant>) {
@@ -90,8 +93,11 @@ void check_field(const T& value, const FieldLimits& limits, const FieldPath& pat
   } else {
     check_entries(value.size(), limits, path);
     int index = 0;
+    const bool is_item = path.index >= 0;  // a list within a list
     for (const auto& item : value)
-      check_field(item, limits, {path.parent, path.name, index++, path.form});
+      check_field(item, limits,
+                  {is_item ? &path : path.parent, is_item ? std::string_view() : path.name, index++,
+                   path.form});
   }
 }
 
@@ -184,5 +190,7 @@ template void check_value(const Measurement&, const FieldPath&);
 template void check_value(const LookupQuery&, const FieldPath&);
 template void check_value(const LookupAnswer&, const FieldPath&);
 template void check_value(const ApplySettings&, const FieldPath&);
+template void check_value(const AnnotatedProgram&, const FieldPath&);
+template void check_value(const Annotation&, const FieldPath&);
 
 }  // namespace colltune

@@ -4,7 +4,8 @@
 // The conversion follows visit_fields and the descriptors: a field of the vocabulary is the field
 // of the same name in the message, an enumerator `ring` of `SomeKind` is SOME_KIND_RING. Nothing is
 // listed twice. Descriptors are looked up once per type, so that a field costs some ten
-// nanoseconds.
+// nanoseconds. Where a list cannot be a field of its own (within a list, or optional), it is a
+// message whose one field is that list.
 
 #include "colltune/wire/convert.h"
 
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
 
@@ -106,6 +108,16 @@ template <class T>
 concept Optional = requires(T& value) {
   value.has_value();
 };
+template <class T>
+concept OptionalSequence = Optional<T> && Sequence<typename T::value_type>;
+
+/// The one field of a message that stands for a list.
+const pb::FieldDescriptor* list_of(const pb::Message& message) {
+  const pb::Descriptor& descriptor = *message.GetDescriptor();
+  if (descriptor.field_count() != 1 || !descriptor.field(0)->is_repeated())
+    throw Error(StatusCode::internal, "message " + descriptor.full_name() + " is no list");
+  return descriptor.field(0);
+}
 
 // ---- writing ----------------------------------------------------------------------------------
 
@@ -132,9 +144,14 @@ template <class T>
 void write_value(const T& value, pb::Message& message);
 
 template <class T>
+void write_list(const T& items, pb::Message& message);
+
+template <class T>
 void write_field(const Writer& to, const T& value) {
   auto& [message, reflection, field] = to;
-  if constexpr (Optional<T>) {
+  if constexpr (OptionalSequence<T>) {
+    if (value) write_list(*value, *reflection.MutableMessage(&message, field));
+  } else if constexpr (Optional<T>) {
     if (value) write_field(to, *value);
   } else if constexpr (Sequence<T>) {
     for (const auto& item : value) write_item(to, item);
@@ -148,6 +165,8 @@ void write_field(const Writer& to, const T& value) {
     reflection.SetUInt64(&message, field, value);
   } else if constexpr (std::same_as<T, double>) {
     reflection.SetDouble(&message, field, value);
+  } else if constexpr (std::same_as<T, Microseconds>) {
+    reflection.SetDouble(&message, field, value.count());
   } else if constexpr (std::same_as<T, Bytes>) {
     reflection.SetUInt64(&message, field, value.value);
   } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
@@ -170,9 +189,16 @@ void write_item(const Writer& to, const T& item) {
     reflection.AddInt32(&message, field, item);
   } else if constexpr (std::same_as<T, std::string>) {
     reflection.AddString(&message, field, item);
+  } else if constexpr (Sequence<T>) {
+    write_list(item, *reflection.AddMessage(&message, field));
   } else {
     write_value(item, *reflection.AddMessage(&message, field));
   }
+}
+
+template <class T>
+void write_list(const T& items, pb::Message& message) {
+  write_field(Writer{message, *message.GetReflection(), list_of(message)}, items);
 }
 
 template <class T>
@@ -225,6 +251,9 @@ struct Reader {
 };
 
 template <class T>
+void read_list(const pb::Message& message, T& items, const FieldLimits& limits, const Path& path);
+
+template <class T>
 void read_item(const Reader& from, T& item, int index, const Path& path) {
   const auto& [message, reflection, field, limits] = from;
   if constexpr (NamedEnum<T>) {
@@ -239,6 +268,8 @@ void read_item(const Reader& from, T& item, int index, const Path& path) {
     const auto& text = reflection.GetRepeatedStringReference(message, field, index, &scratch);
     check_text(text, limits, path);  // before it is copied
     item = text;
+  } else if constexpr (Sequence<T>) {
+    read_list(reflection.GetRepeatedMessage(message, field, index), item, limits, {&path, ""});
   } else {
     read_value(reflection.GetRepeatedMessage(message, field, index), item, path);
   }
@@ -253,6 +284,9 @@ void read_field(const Reader& from, T& value, const Path& path) {
     value.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i)
       read_item(from, value.emplace_back(), i, {path.parent, path.name, i});
+  } else if constexpr (OptionalSequence<T>) {
+    if (reflection.HasField(message, field))
+      read_list(reflection.GetMessage(message, field), value.emplace(), limits, path);
   } else if constexpr (Optional<T>) {
     if (reflection.HasField(message, field)) read_field(from, value.emplace(), path);
   } else {
@@ -270,6 +304,8 @@ void read_field(const Reader& from, T& value, const Path& path) {
       value = reflection.GetUInt64(message, field);
     } else if constexpr (std::same_as<T, double>) {
       value = reflection.GetDouble(message, field);
+    } else if constexpr (std::same_as<T, Microseconds>) {
+      value = Microseconds(reflection.GetDouble(message, field));
     } else if constexpr (std::same_as<T, Bytes>) {
       value.value = reflection.GetUInt64(message, field);
     } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
@@ -283,6 +319,11 @@ void read_field(const Reader& from, T& value, const Path& path) {
       read_value(reflection.GetMessage(message, field), value, path);
     }
   }
+}
+
+template <class T>
+void read_list(const pb::Message& message, T& items, const FieldLimits& limits, const Path& path) {
+  read_field(Reader{message, *message.GetReflection(), list_of(message), limits}, items, path);
 }
 
 template <class T>
@@ -327,6 +368,8 @@ template void write_message(const Composition&, v1::Composition&);
 template void write_message(const LookupQuery&, v1::LookupQuery&);
 template void write_message(const LookupAnswer&, v1::LookupAnswer&);
 template void write_message(const ApplySettings&, v1::ApplySettings&);
+template void write_message(const AnnotatedProgram&, v1::AnnotatedProgram&);
+template void write_message(const Annotation&, v1::Annotation&);
 template Problem read_message<Problem>(const v1::Problem&, std::string_view);
 template Topology read_message<Topology>(const v1::Topology&, std::string_view);
 template TuningKey read_message<TuningKey>(const v1::TuningKey&, std::string_view);
@@ -341,6 +384,8 @@ template Composition read_message<Composition>(const v1::Composition&, std::stri
 template LookupQuery read_message<LookupQuery>(const v1::LookupQuery&, std::string_view);
 template LookupAnswer read_message<LookupAnswer>(const v1::LookupAnswer&, std::string_view);
 template ApplySettings read_message<ApplySettings>(const v1::ApplySettings&, std::string_view);
+template AnnotatedProgram read_message<AnnotatedProgram>(const v1::AnnotatedProgram&, std::string_view);
+template Annotation read_message<Annotation>(const v1::Annotation&, std::string_view);
 // clang-format on
 
 }  // namespace colltune

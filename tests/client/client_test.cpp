@@ -431,6 +431,21 @@ TEST_F(ClientOfDaemon, ListsAndWaitsForGenerations) {
   EXPECT_EQ(client.wait_for_generation({}, now + std::chrono::hours(1)), daemon->generation);
 }
 
+TEST_F(ClientOfDaemon, AnnotatesCollectives) {
+  AnnotatedProgram program{
+      .device = {.name = "NVIDIA H100 80GB HBM3", .platform = "cuda", .architecture = "sm_90"},
+      .collectives = {{.name = "a", .bytes = Bytes{128 << 10}}, {.name = "b"}}};
+  const std::vector<Annotation> answers = client.annotate(program);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].strategy, Strategy::one_shot);
+  EXPECT_NEAR(answers[0].total.count(), 1 + 7 * 131072.0 / 360000 + 1.5, 1e-6);
+  EXPECT_EQ(answers[1].name, "b");
+  program.collectives[1].strategy = Strategy::one_shot;
+  program.collectives[1].data_type = DataType::f16;
+  expect_error([&] { (void)client.annotate(program); }, StatusCode::failed_precondition,
+               "program.collectives[1]: collective 'b': one_shot cannot run");
+}
+
 TEST(CInterface, RefusesWrongUse) { EXPECT_STREQ(misuse_in_c(), ""); }
 
 }  // namespace

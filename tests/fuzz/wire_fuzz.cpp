@@ -34,6 +34,12 @@ LookupQuery some_query() {
   return query;
 }
 
+AnnotatedProgram some_program() {
+  return {.device = {.name = "d", .platform = "cuda", .architecture = "sm_90", .links = 18},
+          .collectives = {{.name = "a", .replica_groups = {{{0, 1}, {2, 3}}}}},
+          .nccl = NcclTopology{.ring = {.channels = 2, .intra_gb_per_s = 20}}};
+}
+
 template <class T>
 void read_as(const message_of<T>& message) {
   try {
@@ -54,7 +60,10 @@ std::vector<std::string> seeds() {
   for (int i = 0; i < 3; ++i) *batch.add_queries() = request.query();
   v1::LookupResponse response;
   write_message(some_answer(), *response.mutable_answer());
-  return {request.SerializeAsString(), batch.SerializeAsString(), response.SerializeAsString()};
+  v1::AnnotateRequest annotate;
+  write_message(some_program(), *annotate.mutable_program());
+  return {request.SerializeAsString(), batch.SerializeAsString(), response.SerializeAsString(),
+          annotate.SerializeAsString()};
 }
 
 void run(std::string_view input) {
@@ -70,6 +79,7 @@ void run(std::string_view input) {
   if (v1::BatchLookupRequest batch; parse(batch))
     for (const auto& query : batch.queries()) read_as<LookupQuery>(query);
   if (v1::LookupResponse response; parse(response)) read_as<LookupAnswer>(response.answer());
+  if (v1::AnnotateRequest annotate; parse(annotate)) read_as<AnnotatedProgram>(annotate.program());
   if (v1::GetTableResponse table; parse(table)) {
     for (const auto& decision : table.decisions()) read_as<Decision>(decision);
     for (const auto& world : table.members()) read_as<WorldMembers>(world);

@@ -10,33 +10,29 @@
 #include <iostream>
 #include <iterator>
 #include <ostream>
+#include <string_view>
 #include <vector>
 
 #include "colltune/json/json.h"
-#include "colltune/model/speed_of_light/annotate.h"
+#include "colltune/model/library/predictors.h"
+#include "source/remote.h"
 #include "text/text_table.h"
 
 namespace colltune {
 namespace {
 
-namespace sol = speed_of_light;
-
 constexpr int form_version = 1;
 
-/// The file, as configs/predict.schema.json describes it.
+/// The file, as configs/predict.schema.json describes it: a version beside the program's keys.
 struct PredictInput {
   int version = 0;
-  sol::DeviceChoice device;
-  int nodes = 1;
-  std::vector<sol::CollectiveEntry> collectives;
+  AnnotatedProgram program;
 };
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, PredictInput>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("version", self.version);
-  visit("device", self.device);
-  visit("nodes", self.nodes);
-  visit("collectives", self.collectives);
+  visit_fields(self.program, visit);
 }
 
 PredictInput read_input(const std::string& file) {
@@ -60,10 +56,10 @@ PredictInput read_input(const std::string& file) {
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 /// Written by hand: trees of many thousand answers take longer to build than the answers.
-void write_json(const std::vector<sol::Annotation>& answers, std::ostream& out) {
+void write_json(const std::vector<Annotation>& answers, std::ostream& out) {
   std::string text = fmt::format("{{\"version\":{},\"collectives\":[", form_version);
   const char* between = "";
-  for (const sol::Annotation& answer : answers) {
+  for (const Annotation& answer : answers) {
     fmt::format_to(std::back_inserter(text),
                    "{}{{\"name\":{},\"strategy\":\"{}\",\"source\":\"{}\",\"why\":{},\"model\":{},"
                    "\"node_us\":{},\"between_us\":{},\"memory_us\":{},\"total_us\":{}}}",
@@ -75,16 +71,26 @@ void write_json(const std::vector<sol::Annotation>& answers, std::ostream& out) 
   out << text << "]}\n";
 }
 
+std::vector<Annotation> annotations_of(const AnnotatedProgram& program,
+                                       const PredictOptions& options) {
+  const std::string file = options.file + ": ";
+  if (options.server.empty())
+    return library_models::annotate(program, {nullptr, file, -1, FieldPath::Form::slashes});
+  try {
+    return annotate_remotely(options.server, program);
+  } catch (const Error& error) {
+    // Of the file, whose content the daemon knows as the program; others are of the connection.
+    if (!std::string_view(error.what()).starts_with("program")) throw;
+    throw Error(error.code(), file + error.what());
+  }
+}
+
 }  // namespace
 
 void run_predict(const PredictOptions& options, std::ostream& out) {
-  const PredictInput input = read_input(options.file);
-  std::vector<sol::Annotation> answers;
-  try {
-    answers = sol::annotate_all(input.collectives, input.nodes, resolve_device(input.device));
-  } catch (const Error& error) {
-    throw Error(error.code(), options.file + ": " + error.what());
-  }
+  PredictInput input = read_input(options.file);
+  if (!options.model.empty()) input.program.model = options.model;
+  const std::vector<Annotation> answers = annotations_of(input.program, options);
   if (options.json) {
     write_json(answers, out);
     return;
@@ -96,7 +102,7 @@ void run_predict(const PredictOptions& options, std::ostream& out) {
                    {"node us", Align::right},
                    {"between us", Align::right},
                    {"why"}});
-  for (const sol::Annotation& answer : answers)
+  for (const Annotation& answer : answers)
     table.add_row({answer.name, std::string(name_of(answer.strategy)), answer.model,
                    fmt::format("{:.3f}", answer.on_node.count()),
                    fmt::format("{:.3f}", answer.between.count()), answer.why});
@@ -105,10 +111,14 @@ void run_predict(const PredictOptions& options, std::ostream& out) {
 
 CLI::App& add_predict(CLI::App& program, PredictOptions& options, const std::string& footer) {
   CLI::App& command = *program.add_subcommand(
-      "predict", "Print what models of XLA say that collectives of GPUs take");
+      "predict", "Print what models of XLA and NCCL say that collectives of GPUs take");
   command.footer(footer);
   CLI::Option* const file = command.add_option(
       "file", options.file, "device and collectives, as configs/predict.schema.json describes");
+  command.add_option("--model", options.model,
+                     library_models::predictor_names() + " [what the file says, else the first]");
+  command.add_option("--server", options.server,
+                     "address of a colltuned whose models answer [those of this program]");
   command.add_flag("--json", options.json, "print one JSON object");
   command.add_flag("--wide", options.is_wide, "tables as wide as they need to be [80 columns]");
   // A subcommand needs no file, so it is not required by the parser.

@@ -3,6 +3,7 @@
 
 #include "remote.h"
 
+#include <chrono>
 #include <iostream>
 
 #include "colltune/client/client.h"
@@ -18,6 +19,11 @@ FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& quer
 DecisionSet fetch_remotely(const std::string& address,
                            const std::optional<std::uint64_t>& generation) {
   return Client(address).fetch_decisions({}, generation);
+}
+
+std::vector<Annotation> annotate_remotely(const std::string& address,
+                                          const AnnotatedProgram& program) {
+  return Client(address, std::chrono::seconds(10)).annotate(program);
 }
 
 }  // namespace colltune

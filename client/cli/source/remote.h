@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
 
@@ -17,5 +18,7 @@ namespace colltune {
 [[nodiscard]] FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query);
 [[nodiscard]] DecisionSet fetch_remotely(const std::string& address,
                                          const std::optional<std::uint64_t>& generation);
+[[nodiscard]] std::vector<Annotation> annotate_remotely(const std::string& address,
+                                                        const AnnotatedProgram& program);
 
 }  // namespace colltune

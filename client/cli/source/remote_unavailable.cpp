@@ -8,18 +8,24 @@
 namespace colltune {
 namespace {
 
-[[noreturn]] void refuse(const std::string& address) {
+[[noreturn]] void refuse(const std::string& address, const std::string& otherwise) {
   throw Error(StatusCode::unimplemented,
-              "--server " + address +
-                  ": this colltune was built without gRPC (COLLTUNE_GRPC); use --db FILE");
+              "--server " + address + ": this colltune was built without gRPC (COLLTUNE_GRPC); " +
+                  otherwise);
 }
 
 }  // namespace
 
-FoundAnswer look_up_remotely(const std::string& address, const LookupQuery&) { refuse(address); }
+FoundAnswer look_up_remotely(const std::string& address, const LookupQuery&) {
+  refuse(address, "use --db FILE");
+}
 
 DecisionSet fetch_remotely(const std::string& address, const std::optional<std::uint64_t>&) {
-  refuse(address);
+  refuse(address, "use --db FILE");
+}
+
+std::vector<Annotation> annotate_remotely(const std::string& address, const AnnotatedProgram&) {
+  refuse(address, "leave it out, and the models answer here");
 }
 
 }  // namespace colltune

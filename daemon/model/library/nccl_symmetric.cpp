@@ -8,34 +8,79 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <vector>
+#include <string>
 
 #include "colltune/vocabulary/error.h"
 
 namespace colltune::library_models {
 namespace {
 
-using Microseconds = std::chrono::duration<double, std::micro>;
-
 /// NCCL's figures of an architecture. Its GB are 2^30 bytes.
 struct Figures {
-  double low_latency_base_us;
-  double base_us;
-  double block;           ///< GB/s of one block
-  double peak;            ///< GB/s of all
-  double multicast_peak;  ///< of loads and stores by multicast
-  int multicast_blocks;   ///< over the ranks: the most that multicast takes
+  double low_latency_base_us;         ///< of all but all_gather
+  double low_latency_gather_base_us;  ///< of all_gather
+  double reduce_base_us;              ///< of the other kernels of all_reduce
+  double base_us;                     ///< of all others
+  double reduce_block;                ///< GB/s of one block of an all_reduce
+  double block;                       ///< of all_gather and reduce_scatter
+  double peak;                        ///< GB/s of all blocks
+  double multicast_peak;              ///< of an all_reduce by loads and stores of multicast
+  int multicast_blocks;               ///< over the ranks: the most that multicast takes
 };
-constexpr Figures hopper{4.5, 7.8, 65, 320, 480, 16};
-constexpr Figures blackwell{11, 19.5, 55, 600, 1000, 32};
-constexpr int blackwell_capability = 100;
+constexpr Figures hopper{4.5, 4.5, 7.8, 7.8, 65, 44, 320, 480, 16};
+constexpr Figures blackwell{11, 8.5, 19.5, 13, 55, 55, 600, 1000, 32};
+constexpr int first_hopper = 90;
+constexpr int first_blackwell = 100;
 constexpr int most_blocks = 64;
 constexpr double bytes_per_us_of_gb = 1073741824.0 / 1e6;
 constexpr double low_latency_bus_bytes = 9;  // for each byte of each rank
-constexpr double most_low_latency_bus = 2147483648.0;
+// Kernels of low latency count elements in 32 bits, all kernels chunks of 32 bytes.
+constexpr std::uint64_t most_of_low_latency = std::uint64_t{2} << 30U;
+constexpr std::uint64_t most_of_all = 32 * most_of_low_latency;
 constexpr double multicast_of_low_latency = 1.1;
+constexpr double multicast_of_each_rank = 0.55;
 constexpr double as_good_as_best = 1.025;
 constexpr double price_of_block = 0.025;
+
+/// What is known of a kernel besides the figures of its architecture.
+struct Traits {
+  EntryKind kind;
+  bool has_low_latency;
+  bool stores_by_multicast;
+  bool loads_by_multicast;
+};
+
+Traits traits_of(SymmetricKernel kernel) {
+  switch (kernel) {
+    case SymmetricKernel::ar_ag_ll:
+      return {EntryKind::all_reduce, true, false, false};
+    case SymmetricKernel::ar_ag_ll_mc:
+      return {EntryKind::all_reduce, true, true, false};
+    case SymmetricKernel::ar_ld_st:
+      return {EntryKind::all_reduce, false, false, false};
+    case SymmetricKernel::ar_ld_mc_st_mc:
+      return {EntryKind::all_reduce, false, true, true};
+    case SymmetricKernel::ag_ll:
+      return {EntryKind::all_gather, true, false, false};
+    case SymmetricKernel::ag_ll_mc:
+      return {EntryKind::all_gather, true, true, false};
+    case SymmetricKernel::ag_st:
+      return {EntryKind::all_gather, false, false, false};
+    case SymmetricKernel::ag_st_mc:
+      return {EntryKind::all_gather, false, true, false};
+    case SymmetricKernel::rs_ll:
+      return {EntryKind::reduce_scatter, true, false, false};
+    case SymmetricKernel::rs_ld:
+      return {EntryKind::reduce_scatter, false, false, false};
+    case SymmetricKernel::rs_ld_mc:
+      break;
+  }
+  return {EntryKind::reduce_scatter, false, false, true};
+}
+
+bool uses_multicast(const Traits& traits) {
+  return traits.stores_by_multicast || traits.loads_by_multicast;
+}
 
 double softplus(double x) { return x > 700 ? x : std::log1p(std::exp(x)); }
 
@@ -44,80 +89,116 @@ double softmin(double x, double most, double width) {
   return most - width * std::log1p((std::exp(most / width) - 1) * std::exp(-x / width));
 }
 
-bool uses_multicast(SymmetricKernel kernel) {
-  return kernel == SymmetricKernel::ag_ll_mc || kernel == SymmetricKernel::ld_mc_st_mc;
-}
-bool has_low_latency(SymmetricKernel kernel) {
-  return kernel == SymmetricKernel::ag_ll || kernel == SymmetricKernel::ag_ll_mc;
-}
-
-double bus_bytes(SymmetricKernel kernel, double size, int ranks) {
-  switch (kernel) {
-    case SymmetricKernel::ag_ll:
-    case SymmetricKernel::ag_ll_mc:
-      return ranks * size * low_latency_bus_bytes;
-    case SymmetricKernel::ld_st:
-      return 2 * size * (ranks - 1) / ranks;
-    case SymmetricKernel::ld_mc_st_mc:
-      break;
-  }
-  return size / ranks + size;
+/// Of the busiest device. An all_gather's and a reduce_scatter's size is that of one rank's part.
+double bus_bytes(const Traits& traits, const SymmetricCall& call) {
+  const auto message = static_cast<double>(call.message.value);
+  const double part = message / call.ranks;
+  if (traits.kind != EntryKind::all_reduce)
+    return traits.has_low_latency ? message * low_latency_bus_bytes : message - part;
+  if (traits.has_low_latency) return call.ranks * message * low_latency_bus_bytes;
+  return uses_multicast(traits) ? part + message : 2 * (message - part);
 }
 
-Microseconds time_of(SymmetricKernel kernel, double bus, int ranks, int blocks,
+double worth_of_multicast(const Traits& traits, int ranks) {
+  if (!uses_multicast(traits)) return 1;
+  if (traits.has_low_latency) return multicast_of_low_latency;
+  return traits.kind == EntryKind::all_reduce ? ranks : multicast_of_each_rank * ranks;
+}
+
+double base_of(const Traits& traits, const Figures& figures) {
+  if (traits.has_low_latency)
+    return traits.kind == EntryKind::all_gather ? figures.low_latency_gather_base_us
+                                                : figures.low_latency_base_us;
+  return traits.kind == EntryKind::all_reduce ? figures.reduce_base_us : figures.base_us;
+}
+
+Microseconds time_of(const Traits& traits, const SymmetricCall& call, int blocks,
                      const Figures& figures) {
-  double factor = 1;
-  if (kernel == SymmetricKernel::ag_ll_mc) factor = multicast_of_low_latency;
-  if (kernel == SymmetricKernel::ld_mc_st_mc) factor = ranks;
+  const bool is_reduce = traits.kind == EntryKind::all_reduce;
+  const double block = is_reduce ? figures.reduce_block : figures.block;
   const double peak =
-      kernel == SymmetricKernel::ld_mc_st_mc ? figures.multicast_peak : figures.peak;
+      is_reduce && traits.loads_by_multicast ? figures.multicast_peak : figures.peak;
   const double bandwidth =
-      softmin(blocks * figures.block * factor, peak, figures.block) * bytes_per_us_of_gb;
-  const double base = has_low_latency(kernel) ? figures.low_latency_base_us : figures.base_us;
-  return Microseconds(base + softplus(bus / bandwidth - 1));
+      softmin(blocks * block * worth_of_multicast(traits, call.ranks), peak, block) *
+      bytes_per_us_of_gb;
+  return Microseconds(base_of(traits, figures) + softplus(bus_bytes(traits, call) / bandwidth - 1));
 }
 
-SymmetricPrediction predict_kernel(SymmetricKernel kernel, double bus, int ranks,
+SymmetricPrediction predict_kernel(SymmetricKernel kernel, const SymmetricCall& call,
                                    const Figures& figures) {
-  const int most = kernel == SymmetricKernel::ld_mc_st_mc
-                       ? std::max(1, (figures.multicast_blocks + ranks - 1) / ranks)
+  const Traits traits = traits_of(kernel);
+  const bool has_few_blocks = uses_multicast(traits) && !traits.has_low_latency;
+  const int most = has_few_blocks
+                       ? std::max(1, (figures.multicast_blocks + call.ranks - 1) / call.ranks)
                        : most_blocks;
-  std::vector<Microseconds> times;
-  for (int blocks = 1; blocks <= most; ++blocks)
-    times.push_back(time_of(kernel, bus, ranks, blocks, figures));
-  const Microseconds enough = *std::ranges::min_element(times) * as_good_as_best;
-  const auto fewest =
-      std::ranges::find_if(times, [&](Microseconds time) { return time <= enough; });
-  return {
-      .kernel = kernel, .blocks = static_cast<int>(fewest - times.begin()) + 1, .time = *fewest};
+  const Microseconds enough = time_of(traits, call, most, figures) * as_good_as_best;
+  // More blocks are never slower, so the fewest are found by halving.
+  int fewest = 1;
+  for (int enough_blocks = most; fewest < enough_blocks;) {
+    const int middle = (fewest + enough_blocks) / 2;
+    if (time_of(traits, call, middle, figures) <= enough)
+      enough_blocks = middle;
+    else
+      fewest = middle + 1;
+  }
+  return {.kernel = kernel, .blocks = fewest, .time = time_of(traits, call, fewest, figures)};
+}
+
+bool is_eight_bit_float(DataType type) {
+  return type == DataType::f8e4m3 || type == DataType::f8e5m2;
+}
+
+/// Whether NCCL has symmetric kernels that reduce this.
+bool can_reduce(const SymmetricCall& call) {
+  const bool is_float = call.data_type == DataType::f16 || call.data_type == DataType::bf16 ||
+                        call.data_type == DataType::f32 || is_eight_bit_float(call.data_type);
+  return is_float && (call.reduce_op == ReduceOp::sum || call.reduce_op == ReduceOp::avg);
+}
+
+[[noreturn]] void fail(const std::string& what) {
+  throw Error(StatusCode::failed_precondition, "NCCL 2.30.7 has no symmetric kernel " + what);
+}
+
+void check(const SymmetricCall& call) {
+  if (call.ranks < 2)
+    throw Error(StatusCode::invalid_argument, fmt::format("{} ranks; at least 2", call.ranks));
+  if (call.compute_capability < first_hopper)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("compute capability {}; NCCL 2.30's figures of symmetric kernels are "
+                            "known for {} and later",
+                            call.compute_capability, first_hopper));
+  if (call.kind == EntryKind::all_to_all || call.kind == EntryKind::send_recv)
+    fail(fmt::format("of {}", name_of(call.kind)));
+  if (call.kind != EntryKind::all_gather && !can_reduce(call))
+    fail(fmt::format("for {} of {}", name_of(call.reduce_op), name_of(call.data_type)));
+  if (call.message.value >= most_of_all) fail("for 64 GiB and more");
+}
+
+bool can_run(const Traits& traits, const SymmetricCall& call) {
+  if (traits.kind != call.kind) return false;
+  if (traits.has_low_latency && call.message.value >= most_of_low_latency) return false;
+  if (!uses_multicast(traits)) return true;
+  if (!call.has_multicast || call.ranks <= 2) return false;
+  return !traits.loads_by_multicast || !is_eight_bit_float(call.data_type) ||
+         call.compute_capability >= first_blackwell;
 }
 
 }  // namespace
 
-SymmetricPrediction predict_nccl_2_30_all_reduce(Bytes message, int ranks, int compute_capability,
-                                                 bool has_multicast) {
-  if (ranks < 2)
-    throw Error(StatusCode::invalid_argument, fmt::format("{} ranks; at least 2", ranks));
-  if (compute_capability < 90)
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("compute capability {}; NCCL 2.30's figures of symmetric kernels are "
-                            "known for 90 and later",
-                            compute_capability));
-  const Figures& figures = compute_capability < blackwell_capability ? hopper : blackwell;
-  const auto size = static_cast<double>(message.value);
+SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call) {
+  check(call);
+  const Figures& figures = call.compute_capability < first_blackwell ? hopper : blackwell;
   std::optional<SymmetricPrediction> best;
   double least = 0;
   for (const auto& named : enum_names(SymmetricKernel{})) {
-    if (uses_multicast(named.value) && (!has_multicast || ranks <= 2)) continue;
-    const double bus = bus_bytes(named.value, size, ranks);
-    if (has_low_latency(named.value) && bus >= most_low_latency_bus) continue;
-    const SymmetricPrediction one = predict_kernel(named.value, bus, ranks, figures);
+    if (!can_run(traits_of(named.value), call)) continue;
+    const SymmetricPrediction one = predict_kernel(named.value, call, figures);
     const double price = one.time.count() * (1 + price_of_block * one.blocks);
     if (best && price >= least) continue;
     best = one;
     least = price;
   }
-  return *best;  // ld_st is always there
+  return *best;  // each collective has a kernel without any demand
 }
 
 }  // namespace colltune::library_models

@@ -14,11 +14,6 @@
 namespace colltune::speed_of_light {
 namespace {
 
-struct Groups {
-  Communicator largest;
-  bool are_equal = true;
-};
-
 /// How many nodes these ranks are on. Sorts them. Throws where a node has more of them than
 /// another.
 int count_nodes(std::vector<int>& nodes_of_ranks) {
@@ -38,13 +33,13 @@ int count_nodes(std::vector<int>& nodes_of_ranks) {
 }
 
 /// How the groups of an entry lie on the nodes; checks that they are groups of the world's ranks.
-Groups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) {
+EntryGroups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) {
   const std::int64_t world = std::int64_t{nodes} * device.gpus_per_node;
   if (world > (1 << 20))
     throw Error(StatusCode::invalid_argument, fmt::format("{} ranks; at most 1048576", world));
   if (!entry.replica_groups || entry.replica_groups->empty())
     return {.largest = {.nodes = nodes, .ranks = static_cast<int>(world)}};
-  Groups groups{.largest = {.nodes = 0, .ranks = 0}};
+  EntryGroups groups{.largest = {.nodes = 0, .ranks = 0}};
   std::vector<int> all;
   std::vector<int> nodes_of_ranks;
   for (const std::vector<int>& group : *entry.replica_groups) {
@@ -73,7 +68,9 @@ Groups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) 
   return groups;
 }
 
-bool reduces(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce_scatter; }
+bool reduces(EntryKind kind) {
+  return kind == EntryKind::all_reduce || kind == EntryKind::reduce_scatter;
+}
 
 void set_choice(Annotation& answer, Strategy strategy, ChosenBy source, std::string why) {
   answer.strategy = strategy;
@@ -115,22 +112,18 @@ void set_times(const CollectiveEntry& entry, const Communicator& world, const De
     answer.total = kernel_latency(answer.strategy, entry.bytes, world.ranks, device);
     answer.model = "xla." + std::string(name_of(answer.strategy));
     if (answer.strategy == Strategy::multimem) answer.model += " (estimate)";
-  } else if (world.nodes == 1 && world.ranks > 1 && entry.kind != Kind::all_to_all &&
-             entry.kind != Kind::send_recv) {
+  } else if (world.nodes == 1 && world.ranks > 1 && entry.kind != EntryKind::all_to_all &&
+             entry.kind != EntryKind::send_recv) {
     answer.total = ring_latency(entry.kind, entry.bytes, world.ranks, device);
     answer.model = "xla.bus";
   } else {
     answer.total = network_latency(entry.kind, entry.bytes, world, device);
-    answer.model = entry.kind == Kind::all_to_all || entry.kind == Kind::send_recv
+    answer.model = entry.kind == EntryKind::all_to_all || entry.kind == EntryKind::send_recv
                        ? "xla." + std::string(name_of(entry.kind))
                        : "xla.ring";
   }
   answer.total += answer.memory;
-  // Each figure of a device may be right by itself, and a quotient of them beyond a double. JSON
-  // has no word for infinity either.
-  if (!std::isfinite(answer.total.count()))
-    throw Error(StatusCode::out_of_range,
-                fmt::format("{} gives no finite time with this device's figures", answer.model));
+  check_finite(answer.total, answer.model);
   const bool is_on_node = is_kernel && !entry.asynchronous;
   answer.on_node = is_on_node ? answer.total : low_cost;
   answer.between = is_on_node ? low_cost : answer.total;
@@ -138,18 +131,27 @@ void set_times(const CollectiveEntry& entry, const Communicator& world, const De
 
 }  // namespace
 
+EntryGroups check_entry(const CollectiveEntry& entry, int nodes, const Device& device) {
+  if (nodes < 1)
+    throw Error(StatusCode::invalid_argument, fmt::format("{} nodes; at least 1", nodes));
+  if (entry.bytes.value >> 63 != 0)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("{} bytes; at most 2^63-1", entry.bytes.value));
+  if (entry.reduce_op && (*entry.reduce_op != ReduceOp::none) != reduces(entry.kind))
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("reduce_op {} of {}", name_of(*entry.reduce_op), name_of(entry.kind)));
+  return groups_of(entry, nodes, device);
+}
+
+void check_finite(Microseconds time, std::string_view model) {
+  if (!std::isfinite(time.count()))
+    throw Error(StatusCode::out_of_range,
+                fmt::format("{} gives no finite time with this device's figures", model));
+}
+
 Annotation annotate(const CollectiveEntry& entry, int nodes, const Device& device) {
   try {
-    if (nodes < 1)
-      throw Error(StatusCode::invalid_argument, fmt::format("{} nodes; at least 1", nodes));
-    if (entry.bytes.value >> 63 != 0)
-      throw Error(StatusCode::invalid_argument,
-                  fmt::format("{} bytes; at most 2^63-1", entry.bytes.value));
-    if (entry.reduce_op && (*entry.reduce_op != ReduceOp::none) != reduces(entry.kind))
-      throw Error(
-          StatusCode::invalid_argument,
-          fmt::format("reduce_op {} of {}", name_of(*entry.reduce_op), name_of(entry.kind)));
-    const Groups groups = groups_of(entry, nodes, device);
+    const EntryGroups groups = check_entry(entry, nodes, device);
     const Call call{.kind = entry.kind,
                     .message = entry.bytes,
                     .data_type = entry.data_type,
@@ -165,14 +167,6 @@ Annotation annotate(const CollectiveEntry& entry, int nodes, const Device& devic
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("collective '{}': {}", entry.name, error.what()));
   }
-}
-
-std::vector<Annotation> annotate_all(std::span<const CollectiveEntry> entries, int nodes,
-                                     const Device& device) {
-  std::vector<Annotation> answers;
-  answers.reserve(entries.size());
-  for (const CollectiveEntry& entry : entries) answers.push_back(annotate(entry, nodes, device));
-  return answers;
 }
 
 }  // namespace colltune::speed_of_light

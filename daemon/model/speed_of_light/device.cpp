@@ -61,9 +61,7 @@ constexpr std::array<LinksRow, 4> links_rows{{{"NVIDIA H100 80GB HBM3", 18},
                                               {"NVIDIA B200", 18},
                                               {"AMD Instinct MI300X", 7}}};
 
-[[noreturn]] void fail(const std::string& what) {
-  throw Error(StatusCode::invalid_argument, "device: " + what);
-}
+[[noreturn]] void fail(const std::string& what) { throw Error(StatusCode::invalid_argument, what); }
 
 void check(std::string_view field, double value) {
   if (!std::isfinite(value) || value <= 0)
@@ -151,8 +149,8 @@ Device resolve_device(const DeviceChoice& choice) {
 }
 
 double bytes_per_us_to_peers(const Device& device) {
-  check("links", device.links);
-  check("lane_gb_per_s", device.lane);
+  check("device: links", device.links);
+  check("device: lane_gb_per_s", device.lane);
   return device.links * device.lane * 1e3;
 }
 

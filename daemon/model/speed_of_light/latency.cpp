@@ -52,15 +52,15 @@ Microseconds step_of(std::uint64_t part, const Device& device) {
 }
 
 /// Steps of a ring, each of a part of 1/n of the message.
-int ring_steps(Kind kind, int ranks) {
+int ring_steps(EntryKind kind, int ranks) {
   switch (kind) {
-    case Kind::all_reduce:
+    case EntryKind::all_reduce:
       return 2 * (ranks - 1);
-    case Kind::all_gather:
-    case Kind::reduce_scatter:
+    case EntryKind::all_gather:
+    case EntryKind::reduce_scatter:
       return ranks - 1;
-    case Kind::all_to_all:
-    case Kind::send_recv:
+    case EntryKind::all_to_all:
+    case EntryKind::send_recv:
       break;
   }
   fail(fmt::format("{} is no ring; rings are all_reduce, all_gather, reduce_scatter",
@@ -69,9 +69,9 @@ int ring_steps(Kind kind, int ranks) {
 
 }  // namespace
 
-Microseconds network_latency(Kind kind, Bytes message, const Communicator& world,
+Microseconds network_latency(EntryKind kind, Bytes message, const Communicator& world,
                              const Device& device) {
-  if (kind == Kind::send_recv) {
+  if (kind == EntryKind::send_recv) {
     const int per_node = std::max(1, 2 / std::max(world.nodes, 1));
     return device.launch + step_of(message.value, device) / per_node;
   }
@@ -79,7 +79,7 @@ Microseconds network_latency(Kind kind, Bytes message, const Communicator& world
   const int per_node = world.ranks / world.nodes;
   if (world.ranks == 1) return device.launch;
   const auto ranks = static_cast<std::uint64_t>(world.ranks);
-  if (kind == Kind::all_to_all)
+  if (kind == EntryKind::all_to_all)
     return device.launch + static_cast<double>(per_node) * (world.nodes - 1) *
                                step_of(message.value / (ranks - 1), device);
   return device.launch + ring_steps(kind, world.ranks) * step_of(message.value / ranks, device) /
@@ -103,7 +103,7 @@ Microseconds kernel_latency(Strategy strategy, Bytes message, int ranks, const D
   fail("strategy 'default' is no kernel; kernels are one_shot, two_shot, multimem");
 }
 
-RingBandwidth ring_bandwidth(Kind kind, int ranks, const Device& device) {
+RingBandwidth ring_bandwidth(EntryKind kind, int ranks, const Device& device) {
   if (ranks < 2) fail(fmt::format("a ring of {} ranks; at least 2", ranks));
   static_cast<void>(bytes_per_us_to_peers(device));  // for its errors
   const int channels = std::min(device.links, std::max(ranks, most_channels));
@@ -119,7 +119,7 @@ RingBandwidth ring_bandwidth(Kind kind, int ranks, const Device& device) {
   return bandwidth;
 }
 
-Microseconds ring_latency(Kind kind, Bytes message, int ranks, const Device& device) {
+Microseconds ring_latency(EntryKind kind, Bytes message, int ranks, const Device& device) {
   const double per_us = ring_bandwidth(kind, ranks, device).algorithm * 1e3;
   return library_launch + Microseconds(static_cast<double>(message.value) / per_us);
 }

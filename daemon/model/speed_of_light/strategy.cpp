@@ -31,7 +31,7 @@ Limits xla_limits(Strategy strategy) {
 std::string why_not_eligible(Strategy strategy, const Call& call, const Device& device,
                              SizeRule sizes) {
   if (strategy == Strategy::standard) return {};
-  if (call.kind != Kind::all_reduce)
+  if (call.kind != EntryKind::all_reduce)
     return fmt::format("XLA has kernels of all_reduce, not of {}", name_of(call.kind));
   if (!call.is_on_one_host) return "its ranks are on several hosts";
   if (!call.has_equal_groups) return "its groups are not equally large";

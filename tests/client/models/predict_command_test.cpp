@@ -14,7 +14,9 @@
 #include <valijson/validator.hpp>
 #include <vector>
 
-#include "colltune/model/speed_of_light/annotate.h"
+#include "colltune/db/store.h"
+#include "colltune/model/library/predictors.h"
+#include "daemon.h"
 #include "process.h"
 
 namespace colltune::testing {
@@ -100,11 +102,15 @@ TEST_F(Predict, SaysWhatTheModelsSay) {
 }
 
 TEST_F(Predict, PrintsATableThatFitsATerminal) {
-  const Result result = predict(document());
-  ASSERT_EQ(result.code, 0) << result.errors;
-  EXPECT_THAT(result.out, HasSubstr("two_shot"));
-  std::istringstream lines(result.out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* const model : {"xla", "nccl-2.30.7-symmetric"}) {
+    nlohmann::json input = document();
+    input["device"]["multimem"] = true;  // the longest of NCCL's names
+    const Result result = predict(input, {"--model", model});
+    ASSERT_EQ(result.code, 0) << result.errors;
+    EXPECT_THAT(result.out, HasSubstr(model == std::string("xla") ? "two_shot" : "STMC"));
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST_F(Predict, NamesWhatIsWrongAndWhere) {
@@ -148,8 +154,97 @@ TEST_F(Predict, TheSchemaAllowsWhatIsRead) {
       described.push_back(item.key());
     EXPECT_THAT(described, ::testing::UnorderedElementsAreArray(read));
   };
-  expect_keys(speed_of_light::DeviceChoice{}, "device");
-  expect_keys(speed_of_light::CollectiveEntry{}, "collective");
+  expect_keys(DeviceChoice{}, "device");
+  expect_keys(CollectiveEntry{}, "collective");
+  expect_keys(NcclTopology{}, "nccl");
+  expect_keys(NcclGraph{}, "graph");
+  std::string models;
+  for (const auto& model : definitions.at("model").at("enum"))
+    models += (models.empty() ? "" : ", ") + model.get<std::string>();
+  EXPECT_EQ(models, library_models::predictor_names());
+}
+
+/// The same collectives, for each model that has figures of them.
+nlohmann::json with_models() {
+  nlohmann::json input = document();
+  input["nccl"] = {{"ring", {{"channels", 24}, {"intra_gb_per_s", 20}}},
+                   {"tree", {{"channels", 24}, {"intra_gb_per_s", 20}, {"inter_gb_per_s", 20}}},
+                   {"cpu", "amd"},
+                   {"pci", false},
+                   {"ll128", true},
+                   {"plain_tree", false},
+                   {"network_latency_us", 0}};
+  input["collectives"][0]["model"] = "nccl-2.30.7-symmetric";
+  input["collectives"][1]["model"] = "xla";
+  return input;
+}
+
+TEST_F(Predict, ModelsAreNamedByEntryOptionAndFile) {
+  nlohmann::json input = with_models();
+  EXPECT_TRUE(is_valid(input));
+  const auto models = [&](const std::vector<std::string>& more) {
+    const Result result = predict(input, more);
+    EXPECT_EQ(result.code, 0) << result.errors;
+    std::vector<std::string> names;
+    const nlohmann::json answers = nlohmann::json::parse(result.out);
+    for (const auto& answer : answers.at("collectives")) names.push_back(answer.at("model"));
+    return names;
+  };
+  using ::testing::ElementsAre;
+  using ::testing::StartsWith;
+  const auto symmetric = StartsWith("nccl-2.30.7-symmetric.");
+  const auto classic = StartsWith("nccl-2.30.7-classic.");
+  const auto xla = StartsWith("xla.");
+  EXPECT_THAT(models({"--json"}), ElementsAre(symmetric, xla, xla, xla));
+  EXPECT_THAT(models({"--json", "--model", "nccl-2.30.7-classic"}),
+              ElementsAre(symmetric, xla, classic, classic));
+  input["model"] = "nccl-2.30.7-classic";
+  EXPECT_THAT(models({"--json"}), ElementsAre(symmetric, xla, classic, classic));
+  EXPECT_THAT(models({"--json", "--model", "xla"}), ElementsAre(symmetric, xla, xla, xla));
+  input["collectives"][2]["model"] = "nccl";
+  expect_refused(input,
+                 "/collectives/2: unknown model 'nccl'; allowed are xla, nccl-2.30.7-symmetric");
+  EXPECT_FALSE(is_valid(input));
+  input = with_models();
+  input["nccl"]["ring"]["channels"] = 0;
+  expect_refused(input, "/nccl: ring.channels is 0; 1 to 64");
+  input = with_models();
+  input["nccl"]["cpu"] = "arm";
+  expect_refused(input, "/nccl/cpu");
+}
+
+TEST_F(Predict, ADaemonAnswersAsThisProgramDoes) {
+  if (!COLLTUNE_HAS_SERVER) GTEST_SKIP() << "built without gRPC";
+  const std::string database = folder.file("tuning.db");
+  { const Store created(database); }
+  const DaemonProcess daemon(folder, database);
+  daemon.wait_until_ready();
+  for (const nlohmann::json& input : {document(), with_models()})
+    for (std::vector<std::string> more :
+         {std::vector<std::string>{"--json"}, {}, {"--json", "--model", "nccl-2.30.7-symmetric"}}) {
+      const Result here = predict(input, more);
+      more.insert(more.end(), {"--server", daemon.address});
+      const Result there = predict(input, more);
+      EXPECT_EQ(there.code, 0) << there.errors;
+      EXPECT_EQ(there.out, here.out);
+    }
+  nlohmann::json input = document();
+  input["collectives"][1]["bytes_accessed"] = 1;
+  input["device"].erase("memory_gb_per_s");
+  const Result refused = predict(input, {"--server", daemon.address});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("collectives.json: program.collectives[1]: "));
+}
+
+TEST_F(Predict, WithoutADaemonItSaysSo) {
+  if (!COLLTUNE_HAS_SERVER) {
+    EXPECT_THAT(predict(document(), {"--server", "unix:a"}).errors, HasSubstr("without gRPC"));
+    GTEST_SKIP() << "built without gRPC";
+  }
+  const Result result = predict(document(), {"--server", "unix:" + folder.file("nobody")});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("no colltuned answers at unix:"));
+  EXPECT_EQ(predict(document(), {"--server", "nowhere"}).code, 2);
 }
 
 }  // namespace

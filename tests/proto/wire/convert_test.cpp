@@ -78,7 +78,7 @@ template <class T>
 class EveryType : public ::testing::Test {};
 using AllTypes = ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant,
                                   Decision, Generation, Environment, WorldMembers, Composition,
-                                  LookupQuery, LookupAnswer, ApplySettings>;
+                                  LookupQuery, LookupAnswer, ApplySettings, AnnotatedProgram>;
 TYPED_TEST_SUITE(EveryType, AllTypes);
 
 TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
@@ -129,6 +129,10 @@ TEST(Enums, HaveTheVocabularysEnumeratorsAndUnspecified) {
   expect_same_enumerators<MembersMatch>(*v1::MembersMatch_descriptor());
   expect_same_enumerators<CompositionMode>(*v1::CompositionMode_descriptor());
   expect_same_enumerators<PartRole>(*v1::PartRole_descriptor());
+  expect_same_enumerators<EntryKind>(*v1::EntryKind_descriptor());
+  expect_same_enumerators<Strategy>(*v1::Strategy_descriptor());
+  expect_same_enumerators<ChosenBy>(*v1::ChosenBy_descriptor());
+  expect_same_enumerators<HostCpu>(*v1::HostCpu_descriptor());
 }
 
 TEST(Enums, EachEnumeratorSurvivesTheRoundTrip) {
@@ -193,6 +197,64 @@ TEST(Mesh, WhatContradictsItselfIsRefusedByName) {
                   *m.mutable_mesh()->add_steps() = m.mesh().steps(0);
               }),
               HasSubstr("m.mesh.steps: has 4098 entries; at most 4096"));
+}
+
+// ---- annotations ------------------------------------------------------------------------------
+
+template <class T>
+void expect_fields_of(const google::protobuf::Descriptor& descriptor) {
+  int fields = 0;
+  const T value{};
+  visit_fields(value, [&](std::string_view name, const auto&) {
+    ++fields;
+    EXPECT_NE(descriptor.FindFieldByName(std::string(name)), nullptr) << name;
+  });
+  EXPECT_EQ(descriptor.field_count(), fields) << descriptor.full_name();
+}
+
+TEST(Annotations, FieldsOfTheMessagesAreThoseOfTheVocabulary) {
+  expect_fields_of<Annotation>(*v1::Annotation::descriptor());
+  expect_fields_of<DeviceChoice>(*v1::DeviceChoice::descriptor());
+  expect_fields_of<CollectiveEntry>(*v1::CollectiveEntry::descriptor());
+  expect_fields_of<NcclTopology>(*v1::NcclTopology::descriptor());
+  expect_fields_of<NcclGraph>(*v1::NcclGraph::descriptor());
+}
+
+TEST(Annotations, TimesKeepTheirBits) {
+  const Annotation value{.name = "a",
+                         .strategy = Strategy::two_shot,
+                         .source = ChosenBy::library,
+                         .why = "b",
+                         .model = "c",
+                         .on_node = Microseconds(1.0 / 3),
+                         .between = Microseconds(0.1),
+                         .memory = Microseconds(1e-300),
+                         .total = Microseconds(1e300)};
+  v1::Annotation message;
+  write_message(value, message);
+  v1::Annotation received;
+  ASSERT_TRUE(received.ParseFromString(message.SerializeAsString()));
+  EXPECT_EQ(read_message<Annotation>(received, "m"), value);
+  received.set_node_us(std::nan(""));
+  EXPECT_THROW(static_cast<void>(read_message<Annotation>(received, "m")), Error);
+}
+
+TEST(Annotations, ListsOfListsSayWhereTheyAreWrong) {
+  const AnnotatedProgram program{
+      .collectives = {{.name = "a"}, {.name = "b", .replica_groups = {{{0, 1}, {2, 3}}}}}};
+  v1::AnnotatedProgram message;
+  write_message(program, message);
+  EXPECT_FALSE(message.collectives(0).has_replica_groups());
+  EXPECT_EQ(message.collectives(1).replica_groups().groups(1).ranks(0), 2);
+  EXPECT_EQ(read_message<AnnotatedProgram>(message, "program"), program);
+  message.mutable_collectives(1)->mutable_replica_groups()->mutable_groups(1)->set_ranks(0, -2);
+  try {
+    static_cast<void>(read_message<AnnotatedProgram>(message, "program"));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                StartsWith("program.collectives[1].replica_groups[1][0]: -2 is negative"));
+  }
 }
 
 TEST(Optional, EmptyStaysEmptyAndDefaultsHold) {

@@ -73,7 +73,7 @@ TEST(SpeedOfLight, DevicesHaveTheFiguresOfTheTables) {
 // less 100 us, the round trip 100 us.
 TEST(SpeedOfLight, NetworkGoldens) {
   const Device device = round_figures();
-  const auto latency = [&](Kind kind, int nodes) {
+  const auto latency = [&](EntryKind kind, int nodes) {
     return network_latency(kind, mib(8), {.nodes = nodes, .ranks = 8 * nodes}, device);
   };
   const auto ring = [](int nodes, int rounds) {
@@ -81,22 +81,22 @@ TEST(SpeedOfLight, NetworkGoldens) {
     return 100 + rounds * (8388608.0 / ranks / 1e5 * 1.025 + 200) * (ranks - 1) / 8;
   };
   for (const int nodes : {1, 2, 4}) {
-    expect_close(latency(Kind::all_gather, nodes), ring(nodes, 1));
-    expect_close(latency(Kind::reduce_scatter, nodes), ring(nodes, 1));
-    expect_close(latency(Kind::all_reduce, nodes), ring(nodes, 2));
+    expect_close(latency(EntryKind::all_gather, nodes), ring(nodes, 1));
+    expect_close(latency(EntryKind::reduce_scatter, nodes), ring(nodes, 1));
+    expect_close(latency(EntryKind::all_reduce, nodes), ring(nodes, 2));
   }
   // The figures as they are known, to three decimals.
-  EXPECT_NEAR(latency(Kind::all_gather, 1).count(), 284.404, 1e-3);
-  EXPECT_NEAR(latency(Kind::all_gather, 2).count(), 485.076, 1e-3);
-  EXPECT_NEAR(latency(Kind::all_gather, 4).count(), 885.412, 1e-3);
-  EXPECT_NEAR(latency(Kind::all_reduce, 1).count(), 468.809, 1e-3);
-  EXPECT_NEAR(latency(Kind::all_reduce, 2).count(), 870.152, 1e-3);
-  EXPECT_NEAR(latency(Kind::all_reduce, 4).count(), 1670.824, 1e-3);
-  expect_close(latency(Kind::send_recv, 1), 100 + (85.983232 + 300) / 2);
-  expect_close(latency(Kind::send_recv, 2), 100 + 85.983232 + 300);
-  expect_close(latency(Kind::all_to_all, 1), 100);
-  expect_close(latency(Kind::all_to_all, 2), 100 + 8 * (559240 / 1e5 * 1.025 + 200));
-  expect_close(latency(Kind::all_to_all, 4), 100 + 24 * (270600 / 1e5 * 1.025 + 200));
+  EXPECT_NEAR(latency(EntryKind::all_gather, 1).count(), 284.404, 1e-3);
+  EXPECT_NEAR(latency(EntryKind::all_gather, 2).count(), 485.076, 1e-3);
+  EXPECT_NEAR(latency(EntryKind::all_gather, 4).count(), 885.412, 1e-3);
+  EXPECT_NEAR(latency(EntryKind::all_reduce, 1).count(), 468.809, 1e-3);
+  EXPECT_NEAR(latency(EntryKind::all_reduce, 2).count(), 870.152, 1e-3);
+  EXPECT_NEAR(latency(EntryKind::all_reduce, 4).count(), 1670.824, 1e-3);
+  expect_close(latency(EntryKind::send_recv, 1), 100 + (85.983232 + 300) / 2);
+  expect_close(latency(EntryKind::send_recv, 2), 100 + 85.983232 + 300);
+  expect_close(latency(EntryKind::all_to_all, 1), 100);
+  expect_close(latency(EntryKind::all_to_all, 2), 100 + 8 * (559240 / 1e5 * 1.025 + 200));
+  expect_close(latency(EntryKind::all_to_all, 4), 100 + 24 * (270600 / 1e5 * 1.025 + 200));
 }
 
 TEST(SpeedOfLight, KernelGoldens) {
@@ -136,19 +136,19 @@ TEST(SpeedOfLight, RocmTakesItsOwnLinksAndTheSameFormula) {
   EXPECT_DOUBLE_EQ(bytes_per_us_to_peers(device), 7 * 112e3);
   expect_close(kernel_latency(Strategy::one_shot, kib(128), 8, device),
                1 + 7 * 131072.0 / 784000 + 1.5);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, device).bus, 7 * 112 * 0.9, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, device).bus, 7 * 112 * 0.9, 1e-9);
 }
 
 TEST(SpeedOfLight, RingBandwidths) {
   const Device a100 = resolve_device(
       {.name = "NVIDIA A100-SXM4-80GB", .platform = "cuda", .architecture = "sm_80", .links = 12});
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, h100()).bus, 331.2, 1e-9);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, h100()).algorithm, 331.2 * 8 / 14, 1e-9);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, b200()).bus, 660.6, 1e-9);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, b200()).algorithm, 660.6 * 8 / 14, 1e-9);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_reduce, 8, a100).bus, 220.8, 1e-9);
-  EXPECT_NEAR(ring_bandwidth(Kind::all_gather, 8, a100).algorithm, 220.8 * 8 / 7, 1e-9);
-  expect_close(ring_latency(Kind::all_reduce, mib(8), 8, h100()),
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, h100()).bus, 331.2, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, h100()).algorithm, 331.2 * 8 / 14, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, b200()).bus, 660.6, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, b200()).algorithm, 660.6 * 8 / 14, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_reduce, 8, a100).bus, 220.8, 1e-9);
+  EXPECT_NEAR(ring_bandwidth(EntryKind::all_gather, 8, a100).algorithm, 220.8 * 8 / 7, 1e-9);
+  expect_close(ring_latency(EntryKind::all_reduce, mib(8), 8, h100()),
                5 + 8388608.0 / (331.2e3 * 8 / 14));
 }
 
@@ -216,12 +216,12 @@ TEST(SpeedOfLight, TheLargestSizesDoNotWrapAround) {
                                       .platform = "cuda",
                                       .architecture = "sm_90",
                                       .chunk_bytes = 1});
-  EXPECT_GT(network_latency(Kind::all_reduce, most, {.nodes = 2, .ranks = 16}, tiny),
-            network_latency(Kind::all_reduce, half, {.nodes = 2, .ranks = 16}, tiny));
+  EXPECT_GT(network_latency(EntryKind::all_reduce, most, {.nodes = 2, .ranks = 16}, tiny),
+            network_latency(EntryKind::all_reduce, half, {.nodes = 2, .ranks = 16}, tiny));
 }
 
 TEST(SpeedOfLight, ADeviceWithoutNicOrChunkIsAnErrorForEachKind) {
-  for (const auto& kind : enum_names(Kind{})) {
+  for (const auto& kind : enum_names(EntryKind{})) {
     Device device = h100();
     device.chunk = {};
     const Communicator world{.nodes = 2, .ranks = 2};
@@ -242,8 +242,8 @@ TEST(SpeedOfLight, NanosecondsAreChecked) {
 
 TEST(SpeedOfLight, DevicesOfANodeMustDivide) {
   EXPECT_THAT(message_of([] {
-                static_cast<void>(
-                    network_latency(Kind::all_reduce, mib(1), {.nodes = 2, .ranks = 6}, h100()));
+                static_cast<void>(network_latency(EntryKind::all_reduce, mib(1),
+                                                  {.nodes = 2, .ranks = 6}, h100()));
               }),
               HasSubstr("gpus_per_node is 8"));
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "colltune/client/local_table.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/error.h"
@@ -105,6 +106,11 @@ class [[gnu::visibility("default")]] Client {
   [[nodiscard]] DecisionSet fetch_decisions(
       const WorldFilter& filter = {}, const std::optional<std::uint64_t>& generation = std::nullopt)
       const;
+
+  /// What the daemon's models say of the collectives of `program`, in their order; at most 10000.
+  /// No generation is asked. Throws Error(invalid_argument, failed_precondition or out_of_range)
+  /// whose message names the place of what the models refuse ("program.collectives[3]: …").
+  [[nodiscard]] std::vector<Annotation> annotate(const AnnotatedProgram& program) const;
 
  private:
   class Impl;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "colltune/v1/vocabulary.pb.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/world_members.h"
@@ -31,6 +32,8 @@ template <> struct MessageOf<Composition> { using type = v1::Composition; };
 template <> struct MessageOf<LookupQuery> { using type = v1::LookupQuery; };
 template <> struct MessageOf<LookupAnswer> { using type = v1::LookupAnswer; };
 template <> struct MessageOf<ApplySettings> { using type = v1::ApplySettings; };
+template <> struct MessageOf<AnnotatedProgram> { using type = v1::AnnotatedProgram; };
+template <> struct MessageOf<Annotation> { using type = v1::Annotation; };
 // clang-format on
 template <class T>
 using message_of = typename MessageOf<T>::type;

@@ -3,43 +3,76 @@
 #pragma once
 
 #include <array>
-#include <chrono>
+#include <string>
 #include <string_view>
 
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/names.h"
 
 namespace colltune::library_models {
 
-/// The symmetric kernels of all_reduce that NCCL 2.30.7 has figures for, by NCCL's names. Its TMA
-/// kernel has a name but no figures that are known here.
-enum class SymmetricKernel { ag_ll = 0, ag_ll_mc = 1, ld_st = 2, ld_mc_st_mc = 3 };
-constexpr std::array<Named<SymmetricKernel>, 4> enum_names(SymmetricKernel) {
-  return {{{SymmetricKernel::ag_ll, "AGxLL_R"},
-           {SymmetricKernel::ag_ll_mc, "AGxLLMC_R"},
-           {SymmetricKernel::ld_st, "RSxLD_AGxST"},
-           {SymmetricKernel::ld_mc_st_mc, "RSxLDMC_AGxSTMC"}}};
+/// The symmetric kernels among the devices of one node that NCCL 2.30.7 takes by itself, by NCCL's
+/// names and in its order. Those that copy by TMA are off unless a variable switches them on, those
+/// that cross nodes have a model of their own; both are left out.
+enum class SymmetricKernel {
+  ar_ag_ll = 0,
+  ar_ag_ll_mc = 1,
+  ar_ld_st = 2,
+  ar_ld_mc_st_mc = 3,
+  ag_ll = 4,
+  ag_ll_mc = 5,
+  ag_st = 6,
+  ag_st_mc = 7,
+  rs_ll = 8,
+  rs_ld = 9,
+  rs_ld_mc = 10,
+};
+constexpr std::array<Named<SymmetricKernel>, 11> enum_names(SymmetricKernel) {
+  return {{{SymmetricKernel::ar_ag_ll, "AllReduce_AGxLL_R"},
+           {SymmetricKernel::ar_ag_ll_mc, "AllReduce_AGxLLMC_R"},
+           {SymmetricKernel::ar_ld_st, "AllReduce_RSxLD_AGxST"},
+           {SymmetricKernel::ar_ld_mc_st_mc, "AllReduce_RSxLDMC_AGxSTMC"},
+           {SymmetricKernel::ag_ll, "AllGather_LL"},
+           {SymmetricKernel::ag_ll_mc, "AllGather_LLMC"},
+           {SymmetricKernel::ag_st, "AllGather_ST"},
+           {SymmetricKernel::ag_st_mc, "AllGather_STMC"},
+           {SymmetricKernel::rs_ll, "ReduceScatter_LL"},
+           {SymmetricKernel::rs_ld, "ReduceScatter_LD"},
+           {SymmetricKernel::rs_ld_mc, "ReduceScatter_LDMC"}}};
 }
 constexpr std::string_view enum_title(SymmetricKernel) { return "symmetric kernel"; }
 
-/// What NCCL's model takes, and the time that it expects.
-struct SymmetricPrediction {
-  SymmetricKernel kernel = SymmetricKernel::ag_ll;
-  int blocks = 0;
-  std::chrono::duration<double, std::micro> time{};
+/// A collective in symmetric memory, all buffers in registered windows, among the devices of one
+/// node that reach each other by NVLink.
+struct SymmetricCall {
+  EntryKind kind = EntryKind::all_reduce;
+  Bytes message;  ///< the larger of one rank's send and receive buffers
+  int ranks = 2;
+  int compute_capability = 90;  ///< 90, 100, 103
+  bool has_multicast = false;   ///< NVLS
+  DataType data_type = DataType::f32;
+  ReduceOp reduce_op = ReduceOp::sum;  ///< where the collective reduces
 };
 
-/// NCCL 2.30.7's model (src/sym_kernels.cc) of an all_reduce in symmetric memory among the devices
-/// of one node:
+/// What NCCL's model takes, and the time that it expects.
+struct SymmetricPrediction {
+  SymmetricKernel kernel = SymmetricKernel::ar_ag_ll;
+  int blocks = 0;
+  Microseconds time{};
+};
+
+/// NCCL 2.30.7's model (src/sym_kernels.cc) of an all_reduce, all_gather or reduce_scatter:
 ///   time = base + softplus(bus bytes / bandwidth - 1); bandwidth = softmin(blocks x a block's,
 ///   peak), where a block's is multiplied by what multicast is worth.
 /// Each kernel takes the fewest blocks within 2.5 % of its best; the kernel with the least
 /// time (1 + 0.025 blocks) is taken: multiprocessors have a price. Kernels of low latency take less
-/// than 2 GiB on the bus; those of multicast (`has_multicast`: NVLS) more than 2 ranks.
-/// `compute_capability` is 90 or more (Hopper below 100, Blackwell since): 90, 100, 103. Throws
-/// Error(invalid_argument) for other devices and for less than 2 ranks.
-[[nodiscard]] SymmetricPrediction predict_nccl_2_30_all_reduce(Bytes message, int ranks,
-                                                               int compute_capability,
-                                                               bool has_multicast);
+/// than 2 GiB; those of multicast more than 2 ranks, and to reduce by it f8 needs capability 100.
+/// Throws Error(invalid_argument) for less than 2 ranks and capabilities below 90, and
+/// Error(failed_precondition) that says why for what NCCL has no symmetric kernel of: other
+/// collectives, reductions that are no sum or average of floating point numbers up to 32 bits, 64
+/// GiB or more.
+[[nodiscard]] SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call);
 
 }  // namespace colltune::library_models

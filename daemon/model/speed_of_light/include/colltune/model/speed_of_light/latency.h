@@ -20,7 +20,7 @@ struct Communicator {
 ///   send_recv= as a ring of two whose part is the whole message
 /// Throws Error(invalid_argument) where ranks do not divide over nodes, or the devices of a node
 /// over the communicators, and where the NIC's bandwidth or the chunk is 0.
-[[nodiscard]] Microseconds network_latency(Kind kind, Bytes message, const Communicator& world,
+[[nodiscard]] Microseconds network_latency(EntryKind kind, Bytes message, const Communicator& world,
                                            const Device& device);
 
 /// All_reduce of `ranks` devices of one node by a kernel of XLA. bw: bytes_per_us_to_peers.
@@ -42,12 +42,13 @@ struct RingBandwidth {
 /// XLA's GpuPerformanceWithCollectiveModel: channels = min(links, max(n, 32)); bus = channels x
 /// lane x 0.92 (ROCm 0.90), with CUDA at most channels x what LL128 gets (20 GB/s before Hopper,
 /// 36.7 since). For ROCm no such bound is known.
-[[nodiscard]] RingBandwidth ring_bandwidth(Kind kind, int ranks, const Device& device);
+[[nodiscard]] RingBandwidth ring_bandwidth(EntryKind kind, int ranks, const Device& device);
 
 /// NCCL's ring among the devices of one node: 5 us of launch + S / algorithm bandwidth. XLA adds
 /// the time to reduce, for which it has its own model of kernels: left out here. For all_reduce,
 /// all_gather and reduce_scatter; others throw Error(invalid_argument).
-[[nodiscard]] Microseconds ring_latency(Kind kind, Bytes message, int ranks, const Device& device);
+[[nodiscard]] Microseconds ring_latency(EntryKind kind, Bytes message, int ranks,
+                                        const Device& device);
 
 /// Time to read and write `accessed` bytes of the device's memory. Throws Error(invalid_argument)
 /// that names memory_gb_per_s where it is not known and `accessed` is not 0.

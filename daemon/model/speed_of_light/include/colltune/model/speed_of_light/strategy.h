@@ -2,46 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 
 #include "colltune/model/speed_of_light/device.h"
+#include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/variant.h"
 
 namespace colltune::speed_of_light {
 
-/// What is modelled: the collectives that XLA's estimator knows.
-enum class Kind {
-  all_reduce = 0,
-  all_gather = 1,
-  reduce_scatter = 2,
-  all_to_all = 3,
-  send_recv = 4,
-};
-constexpr std::array<Named<Kind>, 5> enum_names(Kind) {
-  return {{{Kind::all_reduce, "all_reduce"},
-           {Kind::all_gather, "all_gather"},
-           {Kind::reduce_scatter, "reduce_scatter"},
-           {Kind::all_to_all, "all_to_all"},
-           {Kind::send_recv, "send_recv"}}};
-}
-constexpr std::string_view enum_title(Kind) { return "kind of collective"; }
-
-/// How a collective runs: by a kernel of XLA, or as the library (NCCL, RCCL) does.
-enum class Strategy { standard = 0, one_shot = 1, two_shot = 2, multimem = 3 };
-constexpr std::array<Named<Strategy>, 4> enum_names(Strategy) {
-  return {{{Strategy::standard, "default"},
-           {Strategy::one_shot, "one_shot"},
-           {Strategy::two_shot, "two_shot"},
-           {Strategy::multimem, "multimem"}}};
-}
-constexpr std::string_view enum_title(Strategy) { return "strategy"; }
-
 /// One collective among the ranks of one communicator.
 struct Call {
-  Kind kind = Kind::all_reduce;
+  EntryKind kind = EntryKind::all_reduce;
   Bytes message;
   DataType data_type = DataType::f32;
   ReduceOp reduce_op = ReduceOp::sum;

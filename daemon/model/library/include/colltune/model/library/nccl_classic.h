@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "colltune/vocabulary/annotation/annotation.h"
+#include "colltune/vocabulary/bytes.h"
+#include "colltune/vocabulary/collective.h"
+#include "colltune/vocabulary/names.h"
+
+namespace colltune::library_models {
+
+/// The algorithms of NCCL's tables that are modelled here, in NCCL's order. CollNet, NVLSTree and
+/// PAT are left out.
+enum class ClassicAlgorithm { tree = 0, ring = 1, nvls = 2 };
+constexpr std::array<Named<ClassicAlgorithm>, 3> enum_names(ClassicAlgorithm) {
+  return {{{ClassicAlgorithm::tree, "Tree"},
+           {ClassicAlgorithm::ring, "Ring"},
+           {ClassicAlgorithm::nvls, "NVLS"}}};
+}
+constexpr std::string_view enum_title(ClassicAlgorithm) { return "algorithm"; }
+
+/// NCCL's protocols, in its order.
+enum class ClassicProtocol { ll = 0, ll128 = 1, simple = 2 };
+constexpr std::array<Named<ClassicProtocol>, 3> enum_names(ClassicProtocol) {
+  return {{{ClassicProtocol::ll, "LL"},
+           {ClassicProtocol::ll128, "LL128"},
+           {ClassicProtocol::simple, "Simple"}}};
+}
+constexpr std::string_view enum_title(ClassicProtocol) { return "protocol"; }
+
+/// A collective of equally many ranks on each of its nodes.
+struct ClassicCall {
+  EntryKind kind = EntryKind::all_reduce;
+  Bytes message;  ///< the larger of one rank's send and receive buffers
+  int nodes = 1;
+  int ranks = 2;
+  int compute_capability = 90;  ///< the least of the ranks'
+  DataType data_type = DataType::f32;
+  ReduceOp reduce_op = ReduceOp::sum;  ///< where the collective reduces
+};
+
+struct ClassicPrediction {
+  ClassicAlgorithm algorithm = ClassicAlgorithm::ring;
+  ClassicProtocol protocol = ClassicProtocol::simple;
+  Microseconds time{};
+};
+
+/// Throws Error(invalid_argument) that names the field ("ring.channels"): channels that are not
+/// 1 to 64, bandwidths that are not positive, a negative latency.
+void check(const NcclTopology& topology);
+
+/// The times that NCCL 2.30.7's tables give to each algorithm and protocol that it would consider
+/// for `call`, in its order (src/graph/tuning.cc). With n ranks on N nodes, S bytes:
+///   time = latency + S / bandwidth
+///   bandwidth: channels x a channel's, bounded by what the protocol and the architecture reach,
+///   and by how often the algorithm sends each byte (ring n / 2(n - 1), tree 1 / 2, …) latency: a
+///   base for each algorithm and protocol, and one for each step (ring: 2(n - 1) of an all_reduce,
+///   else n - 1; tree: 2(n / N - 1 + log2 N))
+/// Trees have a correction by size; a ring's Simple across nodes has a higher latency once each
+/// channel sends 64 bytes for each rank. For one call alone: groups of calls save latency. The
+/// times hold for a communicator whose NcclTopology this is, with NCCL's variables at their
+/// defaults.
+///
+/// `topology` must have passed check(). Throws Error(failed_precondition) for collectives other
+/// than all_reduce, all_gather and reduce_scatter, and Error(invalid_argument) for less than 2
+/// ranks, and where the topology lacks what several nodes need (nccl.cpu; beyond two,
+/// inter_gb_per_s).
+[[nodiscard]] std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
+                                                                     const NcclTopology& topology);
+
+/// The one that NCCL takes: the least time, of equal ones the first. A ring of more than 8 ranks
+/// that reduces f8 is taken only if nothing else is there.
+[[nodiscard]] ClassicPrediction least_time(const ClassicCall& call,
+                                           const std::vector<ClassicPrediction>& times);
+
+}  // namespace colltune::library_models
