@@ -9,10 +9,9 @@
 
 #include "address.h"
 #include "client_impl.h"
-#include "colltune/table/decision_table.h"
+#include "colltune/guess/environment_guess.h"
 #include "colltune/wire/calls.h"
 #include "colltune/wire/status.h"
-#include "environment_guess.h"
 
 namespace colltune {
 namespace {
@@ -23,21 +22,6 @@ void check_members(const LookupQuery& query, const LookupAnswer& answer) {
   if (query.members && answer.members == MembersMatch::not_asked)
     throw Error(StatusCode::unimplemented,
                 "the daemon does not compare what members can do: it is older than this client");
-}
-
-/// Leaves the environments that have one answer to `query`.
-void keep_answering(LookupQuery query, DecisionSet& set) {
-  const DecisionTable table(set);
-  query.at_least = std::min(query.at_least, MatchLevel::nearest_size);
-  std::erase_if(set.environments, [&](const auto& environment) {
-    query.environment_digest = environment.first;
-    try {
-      (void)table.find(query);
-      return false;
-    } catch (const Error&) {
-      return true;
-    }
-  });
 }
 
 }  // namespace
@@ -83,22 +67,14 @@ OnceAnswer Client::lookup_once(const LookupQuery& query,
     return FoundAnswer{.answer = std::move(response.answer),
                        .environment = std::move(response.environment)};
   };
-  try {
-    return {ask(query), {}};
-  } catch (const Error& error) {
-    if (error.code() != StatusCode::invalid_argument || query.environment_digest) throw;
-    DecisionSet set = fetch({.nodes = query.nodes,
-                             .ranks_per_node = query.ranks_per_node,
-                             .architecture = query.architecture},
-                            {query.generation, generation_digest});
-    keep_answering(query, set);
-    const auto guess = guess_environment(set, this_machine());
-    if (!guess) throw;
-    LookupQuery narrowed = query;
-    narrowed.environment_digest = guess->digest;
-    narrowed.at_least = std::min(query.at_least, MatchLevel::nearest_size);
-    return {ask(narrowed), guess->why};
-  }
+  const auto decisions = [&] {
+    return fetch({.nodes = query.nodes,
+                  .ranks_per_node = query.ranks_per_node,
+                  .architecture = query.architecture},
+                 {query.generation, generation_digest});
+  };
+  GuessedAnswer answer = ask_or_guess(query, ask, decisions);
+  return {std::move(answer.found), std::move(answer.why)};
 }
 
 BatchAnswer Client::lookup_batch(std::span<const LookupQuery> queries,

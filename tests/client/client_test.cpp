@@ -416,6 +416,19 @@ TEST(Client, GuessesAnEnvironmentForASingleQuestionAlone) {
   wrong.digest = std::string(32, '0');
   expect_error([&] { (void)client.fetch_table({}, wrong); }, StatusCode::failed_precondition,
                "demanded is the table with digest 000");
+
+  // The program, by the same rule from the file as from the server.
+  const auto look_up = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {COLLTUNE_PROGRAM, "lookup", "all_reduce", "--bytes", "1KiB", "--json"});
+    return testing::run_process(folder, more);
+  };
+  const testing::Result of_file = look_up({"--db", database});
+  EXPECT_EQ(of_file.code, 0);
+  EXPECT_EQ(of_file.errors, "colltune: " + guessed.guess + "\n");
+  const testing::Result of_server = look_up({"--server", process.address});
+  EXPECT_EQ(of_server.errors, of_file.errors);
+  EXPECT_EQ(of_server.out, of_file.out);
+  EXPECT_EQ(look_up({"--db", database, "--environment", digest_of(other)}).errors, "");
 }
 
 TEST_F(ClientOfDaemon, AFetchedTableHasTheDigestOfItsFile) {

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "colltune/client/local_table.h"
+#include "colltune/guess/environment_guess.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
 #include "colltune/table_file/table_file.h"
-#include "environment_guess.h"
 #include "literal_decisions.h"
 #include "process.h"
 #include "tables_in_c.h"
