@@ -23,7 +23,7 @@ constexpr std::size_t kept = 4000;
 
 TableSource::Table table_of(std::uint64_t number) {
   return std::make_shared<const DecisionTable>(
-      DecisionSet{.generation = {"store", number, "content " + std::to_string(number)},
+      DecisionSet{.generation = {"store", number, "content-" + std::to_string(number)},
                   .decisions = decisions_of(number),
                   .environments = {{digest_of(test_environment()), test_environment()}}});
 }
@@ -75,12 +75,13 @@ pid_t start_servers(Board& board, const std::string& socket) {
       has_ended = ::waitpid(server, &status, WNOHANG) == server;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (has_ended) {  // by itself
+    if (!has_ended) {
+      ::kill(server, SIGKILL);
+      (void)::waitpid(server, &status, 0);
+    } else if (!board.is_over) {  // by itself
       code = 1;
       break;
     }
-    ::kill(server, SIGKILL);
-    (void)::waitpid(server, &status, 0);
   }
   ::_exit(code);
 }
