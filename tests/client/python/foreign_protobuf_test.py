@@ -15,11 +15,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, timestamp_pb2
 timestamp_pb2.Timestamp().SerializeToString()
 file = descriptor_pb2.FileDescriptorProto(name="colltune/v1/vocabulary.proto", package="colltune.v1", syntax="proto3")
 file.message_type.add(name="Generation")
-descriptor_pool.Default().Add(file)
+descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
 assert descriptor_pool.Default().FindMessageTypeByName("colltune.v1.Generation").name == "Generation"
 """
 FILE = "import colltune, sys; print(colltune.open(path=sys.argv[1]).find('all_reduce', 'f32', 1024).time_ns)"
-SERVER = "import colltune, sys; print(colltune.open(server=sys.argv[2]).find('all_reduce', 'f32', 1024).time_ns)"
+SERVER = "import colltune, sys; print(colltune.open(server=sys.argv[2], timeout=60).find('all_reduce', 'f32', 1024).time_ns)"
 
 
 @unittest.skipUnless(importlib.util.find_spec("google") and importlib.util.find_spec("google.protobuf"),
