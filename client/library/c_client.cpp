@@ -71,9 +71,9 @@ LocalTable fetch(const Client& client, const colltune_fetch& what) {
   LocalTable table =
       what.generation_digest
           ? client.fetch_table(filter_of(what), pinned(what.generation, what.generation_digest))
-          : client.fetch_table(
-                filter_of(what),
-                what.generation == 0 ? std::nullopt : std::optional(what.generation));
+          : client.fetch_table(filter_of(what), what.generation == 0
+                                                    ? std::nullopt
+                                                    : std::optional(what.generation));
   if (what.digest) demand_digest(table, what.digest, "the daemon's table");
   return table;
 }
@@ -82,9 +82,8 @@ LocalTable fetch(const Client& client, const colltune_fetch& what) {
 LocalTable fetch(const Client& client, const colltune_fetch& what, const TableIdentity& wanted) {
   const auto demand = [](const char* name, const std::string& own, const std::string& of_rank_0) {
     if (own != of_rank_0)
-      throw Error(StatusCode::failed_precondition,
-                  std::string("colltune_fetch.") + name + " is " + own + ", rank 0's is " +
-                      of_rank_0);
+      throw Error(StatusCode::failed_precondition, std::string("colltune_fetch.") + name + " is " +
+                                                       own + ", rank 0's is " + of_rank_0);
   };
   if (what.environment_digest)
     demand("environment_digest", what.environment_digest, wanted.environment_digest);
@@ -123,16 +122,15 @@ std::vector<LookupQuery> queries_of(const colltune_query* queries, std::size_t c
 std::unique_ptr<colltune_batch> ask(const Client& client, const std::vector<LookupQuery>& queries,
                                     std::uint64_t generation, const char* generation_digest) {
   BatchAnswer answer =
-      generation_digest
-          ? client.lookup_batch(queries, pinned(generation, generation_digest))
-          : client.lookup_batch(queries,
-                                generation == 0 ? std::nullopt : std::optional(generation));
+      generation_digest ? client.lookup_batch(queries, pinned(generation, generation_digest))
+                        : client.lookup_batch(
+                              queries, generation == 0 ? std::nullopt : std::optional(generation));
   auto batch = std::make_unique<colltune_batch>();
   batch->generation = std::move(answer.generation);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (auto* const found = std::get_if<LookupAnswer>(&answer.items[i]))
-      batch->items.emplace_back(make_answer(queries[i], {.answer = std::move(*found),
-                                                         .environment = {}}));
+      batch->items.emplace_back(
+          make_answer(queries[i], {.answer = std::move(*found), .environment = {}}));
     else
       batch->items.emplace_back(std::get<Error>(answer.items[i]));
   }
@@ -191,8 +189,8 @@ int colltune_table_fetch(const colltune_client* client, const colltune_fetch* wh
   return colltune::guard_for_c(error, [&] {
     if (!table) colltune::refuse("there is no place for the table: it is NULL");
     *table = nullptr;
-    *table = new colltune_table{
-        colltune::fetch(colltune::daemon_of(client), colltune::fetch_of(what))};
+    *table =
+        new colltune_table{colltune::fetch(colltune::daemon_of(client), colltune::fetch_of(what))};
   });
 }
 

@@ -132,8 +132,8 @@ BatchAnswer Client::batch(std::span<const LookupQuery> queries, const Pinned& pi
       check_members(queries[i], *item.answer);
       answer.items.emplace_back(*std::move(item.answer));
     } else if (item.failure) {
-      answer.items.emplace_back(error_of(grpc::Status(
-          static_cast<grpc::StatusCode>(item.failure->code), item.failure->message)));
+      answer.items.emplace_back(error_of(
+          grpc::Status(static_cast<grpc::StatusCode>(item.failure->code), item.failure->message)));
     } else {
       throw Error(StatusCode::data_loss, "the daemon's answer is malformed: items[" +
                                              std::to_string(i) +

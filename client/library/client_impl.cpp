@@ -5,6 +5,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/client_unary_call.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/rpc_method.h>
 #include <grpcpp/support/sync_stream.h>
 #include <unistd.h>
@@ -71,20 +72,20 @@ void Client::Impl::exchange(std::string_view call, const pb::Message& sent,
   const grpc::internal::RpcMethod method(path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
   grpc::ClientContext context;
   set_deadline(context);
-  check(grpc::internal::BlockingUnaryCall<pb::Message, pb::Message, pb::MessageLite,
-                                          pb::MessageLite>(channel_.get(), method, &context, sent,
-                                                           &received));
+  check(
+      grpc::internal::BlockingUnaryCall<pb::Message, pb::Message, pb::MessageLite, pb::MessageLite>(
+          channel_.get(), method, &context, sent, &received));
 }
 
 void Client::Impl::stream(std::string_view call, const pb::Message& sent, pb::Message& received,
                           const std::function<void()>& take) const {
   const std::string path = path_of(call);
-  const grpc::internal::RpcMethod method(path.c_str(),
-                                         grpc::internal::RpcMethod::SERVER_STREAMING);
+  const grpc::internal::RpcMethod method(path.c_str(), grpc::internal::RpcMethod::SERVER_STREAMING);
   grpc::ClientContext context;
   set_deadline(context);
   const std::unique_ptr<grpc::ClientReader<pb::Message>> reader(
-      grpc::internal::ClientReaderFactory<pb::Message>::Create(channel_.get(), method, &context, sent));
+      grpc::internal::ClientReaderFactory<pb::Message>::Create(channel_.get(), method, &context,
+                                                               sent));
   while (reader->Read(&received)) take();
   check(reader->Finish());
 }

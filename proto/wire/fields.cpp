@@ -40,8 +40,8 @@ using Path = FieldPath;
 int index_of(const pb::Descriptor& descriptor, std::string_view name) {
   const auto* const field = descriptor.FindFieldByName(std::string(name));
   if (field == nullptr)
-    throw Error(StatusCode::internal, "message " + descriptor.full_name() + " lacks field '" +
-                                          std::string(name) + "'");
+    throw Error(StatusCode::internal,
+                "message " + descriptor.full_name() + " lacks field '" + std::string(name) + "'");
   return field->index();
 }
 
@@ -69,8 +69,8 @@ struct VariantFields {
 };
 
 VariantFields variant_fields(const pb::Descriptor& descriptor) {
-  static const auto variant = std::array{index_of(descriptor, "implementation"),
-                                         index_of(descriptor, "parameters")};
+  static const auto variant =
+      std::array{index_of(descriptor, "implementation"), index_of(descriptor, "parameters")};
   const auto* const parameters = descriptor.field(variant[1]);
   const pb::Descriptor& of_one = *parameters->message_type();
   static const auto parameter =

@@ -203,8 +203,8 @@ int ask_batch_in_c(const char* address, unsigned long long generation, const cha
   queries[2].message_size_bytes = 4096;
   int status = colltune_open(address, 60000, &client, &error);
   if (status == 0)
-    status = colltune_lookup_batch(client, queries, 3, sizeof queries[0], generation, digest, &batch,
-                                   &error);
+    status = colltune_lookup_batch(client, queries, 3, sizeof queries[0], generation, digest,
+                                   &batch, &error);
   colltune_close(client); /* the answers outlive it */
   if (status == 0) {
     const colltune_answer* answers[3] = {NULL, NULL, NULL};
@@ -280,7 +280,8 @@ static const char* misuse_of_batches(const colltune_client* client) {
     return "batch without queries";
   if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, NULL, NULL, &error) != 3)
     return "batch without place";
-  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, "digest", &batch, &error) != 3)
+  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, "digest", &batch, &error) !=
+      3)
     return "a digest without its generation";
   if (colltune_lookup_batch(client, queries, 2, 8, 0, NULL, &batch, &error) != 3)
     return "batch of small queries";

@@ -419,7 +419,8 @@ TEST(Client, GuessesAnEnvironmentForASingleQuestionAlone) {
 
   // The program, by the same rule from the file as from the server.
   const auto look_up = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {COLLTUNE_PROGRAM, "lookup", "all_reduce", "--bytes", "1KiB", "--json"});
+    more.insert(more.begin(),
+                {COLLTUNE_PROGRAM, "lookup", "all_reduce", "--bytes", "1KiB", "--json"});
     return testing::run_process(folder, more);
   };
   const testing::Result of_file = look_up({"--db", database});

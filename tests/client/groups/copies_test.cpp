@@ -46,14 +46,13 @@ class LoadedCopy {
     query.data_type = "f32";
     query.message_size_bytes = 1024;
     std::string said;
-    const bool is_good = function<&colltune_open>("colltune_open")(address.c_str(), 60'000, &client,
-                                                                   &error) == 0 &&
-                         function<&colltune_table_fetch>("colltune_table_fetch")(
-                             client, nullptr, &table, &error) == 0 &&
-                         function<&colltune_table_lookup>("colltune_table_lookup")(
-                             table, &query, &answer, &error) == 0 &&
-                         function<&colltune_lookup_once>("colltune_lookup_once")(
-                             client, &query, &once, &error) == 0;
+    const bool is_good =
+        function<&colltune_open>("colltune_open")(address.c_str(), 60'000, &client, &error) == 0 &&
+        function<&colltune_table_fetch>("colltune_table_fetch")(client, nullptr, &table, &error) ==
+            0 &&
+        function<&colltune_table_lookup>("colltune_table_lookup")(table, &query, &answer, &error) ==
+            0 &&
+        function<&colltune_lookup_once>("colltune_lookup_once")(client, &query, &once, &error) == 0;
     if (is_good) {
       const auto winner = function<&colltune_answer_winner>("colltune_answer_winner");
       said = std::string(function<&colltune_table_digest>("colltune_table_digest")(table)) + " " +
@@ -102,10 +101,9 @@ class Copies : public ::testing::Test {
                        .started_at = "2026-01-01T00:00:00Z",
                        .configuration = "{}",
                        .environment_digest = digest_of(test_environment())});
-    (void)store.publish(
-        std::array{decision(test_key(1024), {ranked("cpu.one_shot{n=2}", 1000, 2.0),
-                                             ranked("mpi.default", 2000, 1.0)})},
-        "2026-01-01T00:01:00Z");
+    (void)store.publish(std::array{decision(test_key(1024), {ranked("cpu.one_shot{n=2}", 1000, 2.0),
+                                                             ranked("mpi.default", 2000, 1.0)})},
+                        "2026-01-01T00:01:00Z");
     daemon_ = std::make_unique<DaemonProcess>(folder_, database_);
     daemon_->wait_until_ready();
   }

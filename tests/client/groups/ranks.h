@@ -45,7 +45,7 @@ struct Board {
   std::atomic<std::uint64_t> refused{0};  ///< those in which all ranks got an error
   std::atomic<std::uint64_t> divergent{0};
   std::atomic<std::uint64_t> lookups{0};
-  std::atomic<std::uint64_t> joined{0};  ///< late ones that got the group's table
+  std::atomic<std::uint64_t> joined{0};     ///< late ones that got the group's table
   std::atomic<std::uint64_t> published{0};  ///< generations
   std::atomic<std::uint64_t> restarts{0};   ///< that are wanted
   std::atomic<bool> is_over{false};
@@ -227,10 +227,9 @@ class SharedBoard {
 /// Of generation `number`: winners and times change with it.
 inline std::vector<Decision> decisions_of(std::uint64_t number) {
   const int change = static_cast<int>(number % 500);
-  return {decision(test_key(1024),
-                   {ranked(number % 2 == 0 ? "cpu.one_shot{n=2}" : "cpu.ring{n=4}", 1000 + change,
-                           2.0),
-                    ranked("mpi.default", 2 * (1000 + change), 1.0)}),
+  return {decision(test_key(1024), {ranked(number % 2 == 0 ? "cpu.one_shot{n=2}" : "cpu.ring{n=4}",
+                                           1000 + change, 2.0),
+                                    ranked("mpi.default", 2 * (1000 + change), 1.0)}),
           decision(test_key(4096), {ranked("mpi.default", 9000 + change, 1.0)})};
 }
 

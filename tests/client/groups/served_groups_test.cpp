@@ -28,7 +28,8 @@ TableSource::Table table_of(std::uint64_t number) {
                   .environments = {{digest_of(test_environment()), test_environment()}}});
 }
 
-/// Serves, and makes each millisecond another generation the newest; where it is late it catches up.
+/// Serves, and makes each millisecond another generation the newest; where it is late it catches
+/// up.
 void serve(Board& board, const std::string& socket) {
   TableSource source(kept);
   source.replace(table_of(++board.published));

@@ -29,8 +29,8 @@ LookupAnswer some_answer() {
                                   .interconnect = "shared-memory"};
   answer.decision.ranked = {{.variant = some_variant(), .median = std::chrono::nanoseconds(1000)}};
   answer.measured_sizes = {Bytes{1024}, Bytes{4096}};
-  answer.compositions = {{.mode = CompositionMode::merged,
-                          .parts = {{PartRole::whole, {}, some_variant(), {}}}}};
+  answer.compositions = {
+      {.mode = CompositionMode::merged, .parts = {{PartRole::whole, {}, some_variant(), {}}}}};
   return answer;
 }
 
@@ -95,7 +95,8 @@ TEST(MessageSet, ResponsesAreThoseOfTheGeneratedCode) {
 
   v1::GetTableResponse chunk;
   chunk.add_environments()->set_digest("digest");
-  write_message(Environment{.kernel = "6.1"}, *chunk.mutable_environments(0)->mutable_environment());
+  write_message(Environment{.kernel = "6.1"},
+                *chunk.mutable_environments(0)->mutable_environment());
   write_message(some_answer().decision, *chunk.add_decisions());
   const auto table = read_elsewhere<calls::GetTableResponse>(chunk, "GetTableResponse");
   EXPECT_FALSE(table.generation);
@@ -107,7 +108,8 @@ TEST(MessageSet, ResponsesAreThoseOfTheGeneratedCode) {
   write_message(Generation{"store", 7, "content"}, *generations.mutable_newest());
   generations.add_pinnable(7);
   generations.add_pinnable(6);
-  const auto list = read_elsewhere<calls::GetGenerationResponse>(generations, "GetGenerationResponse");
+  const auto list =
+      read_elsewhere<calls::GetGenerationResponse>(generations, "GetGenerationResponse");
   EXPECT_EQ(list.newest.number, 7U);
   EXPECT_EQ(list.pinnable, (std::vector<std::uint64_t>{7, 6}));
 }

@@ -36,8 +36,8 @@ struct GuessedAnswer {
 /// `ask` says to `query`; if the query names no environment and several fit, what it says to the
 /// query for the one of `decisions()` that has an answer and is most like this machine. No other
 /// environment than that is substituted then. Throws what `ask` throws if there is no choice.
-[[nodiscard]] GuessedAnswer ask_or_guess(
-    const LookupQuery& query, const std::function<FoundAnswer(const LookupQuery&)>& ask,
-    const std::function<DecisionSet()>& decisions);
+[[nodiscard]] GuessedAnswer ask_or_guess(const LookupQuery& query,
+                                         const std::function<FoundAnswer(const LookupQuery&)>& ask,
+                                         const std::function<DecisionSet()>& decisions);
 
 }  // namespace colltune
