@@ -142,18 +142,18 @@ TEST_F(FileGroups, OpenOneTableInC) {
     };
     return run_group(static_cast<int>(paths.size()), [&](const GroupCalls& group) {
       Context context{&group, all_gather_fails};
-      const std::string& path = paths[static_cast<std::size_t>(group.rank)];
+      const std::string& own = paths[static_cast<std::size_t>(group.rank)];
       char text[1024] = "";
       const int status = open_in_group_in_c(
-          path.empty() ? nullptr : path.c_str(), group.rank, group.size, &context,
+          own.empty() ? nullptr : own.c_str(), group.rank, group.size, &context,
           [](void* given, void* data, std::size_t bytes) {
             static_cast<const Context*>(given)->group->broadcast(data, bytes);
             return 0;
           },
-          [](void* given, const void* own, void* all, std::size_t bytes) {
-            const auto& own_context = *static_cast<const Context*>(given);
-            own_context.group->all_gather(own, all, bytes);
-            return own_context.all_gather_fails ? 7 : 0;
+          [](void* given, const void* said, void* all, std::size_t bytes) {
+            const auto& of_rank = *static_cast<const Context*>(given);
+            of_rank.group->all_gather(said, all, bytes);
+            return of_rank.all_gather_fails ? 7 : 0;
           },
           text, sizeof text);
       throw Error(StatusCode::internal, std::to_string(status) + " " + text);
