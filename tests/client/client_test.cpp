@@ -425,7 +425,7 @@ TEST(Client, GuessesAnEnvironmentForASingleQuestionAlone) {
   };
   const testing::Result of_file = look_up({"--db", database});
   EXPECT_EQ(of_file.code, 0);
-  EXPECT_EQ(of_file.errors, "colltune: " + guessed.guess + "\n");
+  EXPECT_EQ(of_file.errors, "colltune: " + guessed.guess + " (--environment names another)\n");
   const testing::Result of_server = look_up({"--server", process.address});
   EXPECT_EQ(of_server.errors, of_file.errors);
   EXPECT_EQ(of_server.out, of_file.out);

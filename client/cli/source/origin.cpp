@@ -21,7 +21,7 @@ void check(const Origin& origin) {
 }
 
 void say_guess(const std::string& why) {
-  if (!why.empty()) std::cerr << "colltune: " << why << '\n';
+  if (!why.empty()) std::cerr << "colltune: " << why << " (--environment names another)\n";
 }
 
 }  // namespace colltune
