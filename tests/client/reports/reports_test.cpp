@@ -214,7 +214,7 @@ TEST_F(EnvironmentReports, NobodyMixesTheDecisionsOfTheEnvironments) {
   const Result guessed = lookup({"--bytes", "1KiB", "--db", database, "--json"});
   EXPECT_EQ(guessed.code, 0);
   const auto answered = nlohmann::json::parse(guessed.out, nullptr, false);
-  const std::string chosen = answered["environment_digest"];
+  const std::string chosen = answered["key"]["environment_digest"];
   EXPECT_THAT(guessed.errors, HasSubstr("environment " + chosen + " of 2 was chosen"));
   EXPECT_THAT(guessed.errors, HasSubstr("--environment names another"));
   EXPECT_EQ(answered["median_ns"], chosen == digest_of(environment("unchanged")) ? 1004 : 804);
