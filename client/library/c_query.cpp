@@ -23,27 +23,9 @@ bool boolean(int value, const char* name) {
   return value == 1;
 }
 
-std::optional<std::string> text(const char* value) {
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
-
-/// The caller's query in the current form. Fields that an older caller's structure lacks stay
-/// unset. Refuses a query that is larger than ours and sets fields that we do not know.
-colltune_query current_form(const colltune_query* asked) {
+colltune_query current_query(const colltune_query* asked) {
   if (!asked) refuse("the query is NULL");
-  // The caller's structure may be shorter than ours; no more of it is read than its size says.
-  std::size_t size = 0;
-  std::memcpy(&size, asked, sizeof size);
-  if (size < smallest_query)
-    refuse("colltune_query.struct_size is " + std::to_string(size) +
-           "; set it to sizeof(colltune_query)");
-  colltune_query query{};
-  const auto* bytes = reinterpret_cast<const unsigned char*>(asked);
-  std::memcpy(&query, bytes, std::min(size, sizeof query));
-  if (size > sizeof query &&
-      std::any_of(bytes + sizeof query, bytes + size, [](unsigned char byte) { return byte != 0; }))
-    refuse("the query uses a field that this libcolltune_client does not know; update it");
-  return query;
+  return current_form(*asked, smallest_query, "colltune_query");
 }
 
 Members members_of(const char* text) {
@@ -67,8 +49,39 @@ std::string field_in_c(std::string_view field) {
   throw Error(StatusCode::invalid_argument, what);
 }
 
+std::optional<int> positive_or_open(int value, const char* name) {
+  if (value < 0) refuse(std::string(name) + " is negative; write 0 for 'left open'");
+  return value == 0 ? std::nullopt : std::optional(value);
+}
+
+std::optional<std::string> text_or_open(const char* value) {
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+GroupCalls group_calls_of(const colltune_group_calls* given) {
+  if (!given) refuse("the group is NULL");
+  const auto group = current_form(*given, sizeof(colltune_group_calls), "colltune_group_calls");
+  if (!group.broadcast || !group.all_gather)
+    refuse("colltune_group_calls: broadcast and all_gather must not be NULL");
+  const auto check = [](int status, const char* name) {
+    if (status != 0)
+      throw Error(StatusCode::aborted,
+                  std::string("the group's ") + name + " returned " + std::to_string(status));
+  };
+  return {.rank = group.rank,
+          .size = group.size,
+          .broadcast =
+              [=](void* data, std::size_t bytes) {
+                check(group.broadcast(group.context, data, bytes), "broadcast");
+              },
+          .all_gather =
+              [=](const void* own, void* all, std::size_t bytes) {
+                check(group.all_gather(group.context, own, all, bytes), "all_gather");
+              }};
+}
+
 LookupQuery query_of(const colltune_query* asked) {
-  const colltune_query own = current_form(asked);
+  const colltune_query own = current_query(asked);
   const colltune_query* const query = &own;
   if (!query->collective) refuse("the query's collective is NULL");
   if (!query->data_type) refuse("the query's data_type is NULL");
@@ -104,7 +117,7 @@ LookupQuery query_of(const colltune_query* asked) {
 
 /// The content digest of the pinned generation.
 std::optional<std::string> pinned_digest_of(const colltune_query* asked) {
-  return text(current_form(asked).generation_digest);
+  return text_or_open(current_query(asked).generation_digest);
 }
 
 namespace {

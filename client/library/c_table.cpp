@@ -82,6 +82,22 @@ int colltune_table_open(const char* path, const char* digest, colltune_table** t
   });
 }
 
+int colltune_table_open_in_group(const char* path, const colltune_group_calls* group,
+                                 colltune_table** table, colltune_error* error) {
+  return colltune::guard_for_c(error, [&] {
+    if (table) *table = nullptr;
+    // What is wrong on this rank alone, the others get to know.
+    auto opened = colltune::open_in_group(
+        colltune::group_calls_of(group), [&](const std::optional<colltune::TableIdentity>& wanted) {
+          if (!table) colltune::refuse("there is no place for the table: it is NULL");
+          if (!path) colltune::refuse("the path is NULL");
+          return colltune::LocalTable::open(
+              path, wanted ? std::optional<std::string>(wanted->digest) : std::nullopt);
+        });
+    *table = new colltune_table{std::move(opened)};
+  });
+}
+
 void colltune_table_close(colltune_table* table) { delete table; }
 
 const char* colltune_table_digest(const colltune_table* table) {

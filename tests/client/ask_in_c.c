@@ -191,6 +191,138 @@ int ask_table_in_c(const char* path, unsigned long long generation, const char* 
   return status;
 }
 
+int ask_batch_in_c(const char* address, unsigned long long generation, const char* digest,
+                   char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_error of_one = {.struct_size = sizeof of_one};
+  colltune_client* client = NULL;
+  colltune_batch* batch = NULL;
+  colltune_query queries[3] = {question(), question(), question()};
+  for (int i = 0; i < 3; ++i) queries[i].architecture = "x86_64-avx2";
+  queries[1].data_type = "f64";
+  queries[2].message_size_bytes = 4096;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0)
+    status = colltune_lookup_batch(client, queries, 3, sizeof queries[0], generation, digest,
+                                   &batch, &error);
+  colltune_close(client); /* the answers outlive it */
+  if (status == 0) {
+    const colltune_answer* answers[3] = {NULL, NULL, NULL};
+    int codes[3];
+    for (size_t i = 0; i < 3; ++i) codes[i] = colltune_batch_answer(batch, i, &answers[i], &of_one);
+    snprintf(text, size, "%zu %llu %s %d %s", colltune_batch_count(batch),
+             (unsigned long long)colltune_batch_generation(batch),
+             codes[0] == 0 ? colltune_answer_winner(answers[0]) : "-",
+             of_one.code == codes[1] && answers[1] == NULL ? codes[1] : -1,
+             codes[2] == 0 ? colltune_answer_winner(answers[2]) : "-");
+    if (colltune_batch_answer(batch, 3, &answers[0], NULL) != 3 || answers[0] != NULL) status = -1;
+    if (digest != NULL && strcmp(colltune_batch_generation_digest(batch), digest) != 0) status = -2;
+  } else {
+    snprintf(text, size, "%s", error.message);
+  }
+  colltune_batch_free(batch);
+  return status;
+}
+
+int fetch_worlds_in_c(const char* address, size_t struct_size, int ranks_per_node,
+                      const char* architecture, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_table* table = NULL;
+  colltune_fetch what;
+  memset(&what, 0, sizeof what);
+  what.struct_size = struct_size;
+  what.ranks_per_node = ranks_per_node;
+  what.architecture = architecture;
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_table_fetch(client, &what, &table, &error);
+  if (status == 0)
+    snprintf(text, size, "%zu", colltune_table_decisions(table));
+  else
+    snprintf(text, size, "%s", error.message);
+  colltune_table_close(table);
+  colltune_close(client);
+  return status;
+}
+
+size_t fetch_without_worlds(void) { return offsetof(colltune_fetch, nodes); }
+size_t fetch_with_worlds(void) { return sizeof(colltune_fetch); }
+
+int fetch_in_group_in_c(const char* address, int rank, int size_of_group, void* context,
+                        int (*broadcast)(void*, void*, size_t),
+                        int (*all_gather)(void*, const void*, void*, size_t),
+                        unsigned long long generation, char* text, size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_client* client = NULL;
+  colltune_table* table = NULL;
+  const colltune_group_calls group = {.struct_size = sizeof group,
+                                      .rank = rank,
+                                      .size = size_of_group,
+                                      .context = context,
+                                      .broadcast = broadcast,
+                                      .all_gather = all_gather};
+  const colltune_fetch what = {.struct_size = sizeof what, .generation = generation};
+  int status = colltune_open(address, 60000, &client, &error);
+  if (status == 0) status = colltune_table_fetch_in_group(client, &what, &group, &table, &error);
+  snprintf(text, size, "%s", status == 0 ? colltune_table_digest(table) : error.message);
+  colltune_table_close(table);
+  colltune_close(client);
+  return status;
+}
+
+static const char* misuse_of_batches(const colltune_client* client) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_query queries[2] = {question(), question()};
+  colltune_batch* batch = NULL;
+  if (colltune_lookup_batch(NULL, queries, 2, sizeof queries[0], 0, NULL, &batch, &error) != 3)
+    return "batch without client";
+  if (colltune_lookup_batch(client, NULL, 2, sizeof queries[0], 0, NULL, &batch, &error) != 3)
+    return "batch without queries";
+  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, NULL, NULL, &error) != 3)
+    return "batch without place";
+  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, "digest", &batch, &error) !=
+      3)
+    return "a digest without its generation";
+  if (colltune_lookup_batch(client, queries, 2, 8, 0, NULL, &batch, &error) != 3)
+    return "batch of small queries";
+  if (colltune_lookup_batch(client, queries, 2, 9, 0, NULL, &batch, &error) != 3)
+    return "batch of odd queries";
+  queries[1].collective = "all_redcue";
+  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, NULL, &batch, &error) != 3 ||
+      strstr(error.message, "queries[1]: ") == NULL)
+    return "batch with an unknown collective";
+  queries[1] = question();
+  queries[1].generation = 1;
+  queries[1].generation_digest = "digest";
+  if (colltune_lookup_batch(client, queries, 2, sizeof queries[0], 0, NULL, &batch, &error) != 3)
+    return "batch with a digest of its own";
+  if (colltune_lookup_batch(client, queries, 1, sizeof queries[0], 0, NULL, &batch, &error) != 14)
+    return "unreachable batch";
+  if (batch != NULL) return "the batch of an error";
+  const colltune_answer* answer = NULL;
+  if (colltune_batch_answer(NULL, 0, &answer, &error) != 3 || colltune_batch_count(NULL) != 0 ||
+      colltune_batch_generation(NULL) != 0 || colltune_batch_generation_digest(NULL) != NULL)
+    return "batch NULL";
+  colltune_batch_free(NULL);
+
+  struct {
+    colltune_fetch fetch;
+    size_t newer;
+  } larger = {.fetch = {.struct_size = sizeof larger}, .newer = 1};
+  colltune_table* table = NULL;
+  if (colltune_table_fetch(client, &larger.fetch, &table, &error) != 3 ||
+      strstr(error.message, "does not know") == NULL)
+    return "a fetch with a newer field";
+  larger.fetch = (colltune_fetch){.struct_size = sizeof larger.fetch, .nodes = -1};
+  if (colltune_table_fetch(client, &larger.fetch, &table, &error) != 3) return "negative nodes";
+  if (colltune_table_fetch_in_group(client, NULL, NULL, &table, &error) != 3)
+    return "fetch in no group";
+  const colltune_group_calls mute = {.struct_size = sizeof mute, .size = 1};
+  if (colltune_table_fetch_in_group(client, NULL, &mute, &table, &error) != 3 || table != NULL)
+    return "fetch in a group without functions";
+  return "";
+}
+
 const char* misuse_in_c(void) {
   colltune_error error = {.struct_size = sizeof error};
   colltune_client* client = NULL;
@@ -259,6 +391,8 @@ const char* misuse_in_c(void) {
   query = question();
   if (colltune_lookup(client, &query, &answer, &error) != 14) return "unreachable";
   if (strstr(error.message, "unix:/nowhere/socket") == NULL) return "unreachable's message";
+  const char* const wrong = misuse_of_batches(client);
+  if (*wrong != 0) return wrong;
   colltune_close(client);
 
   if (colltune_answer_winner(NULL) != NULL || colltune_answer_count(NULL) != 0 ||

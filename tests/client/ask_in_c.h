@@ -35,10 +35,32 @@ size_t query_with_regime(void);
  * variant at `rank`, or the error's message. */
 int ask_how_to_apply_in_c(const char* address, size_t rank, char* text, size_t size);
 
-/* Asks a table file for all_reduce f32 sum of 1 KiB on 1 x 2 ranks of a generation with that digest;
- * 0 and NULL: any. `text` becomes "winner generation", or the error's message. */
+/* Asks a table file for all_reduce f32 sum of 1 KiB on 1 x 2 ranks of a generation with that
+ * digest; 0 and NULL: any. `text` becomes "winner generation", or the error's message. */
 int ask_table_in_c(const char* path, unsigned long long generation, const char* digest, char* text,
                    size_t size);
+
+/* Asks in one batch of `generation` with that digest for all_reduce f32 sum of 1 KiB, of 7 bytes in
+ * a type that no decision has, and of 4 KiB. `text` becomes "count generation winner code winner",
+ * or the error's message. */
+int ask_batch_in_c(const char* address, unsigned long long generation, const char* digest,
+                   char* text, size_t size);
+
+/* Fetches the decisions of the worlds with that many ranks per node and that architecture (0, NULL:
+ * all), with a structure of that size. `text` becomes their number, or the error's message. */
+int fetch_worlds_in_c(const char* address, size_t struct_size, int ranks_per_node,
+                      const char* architecture, char* text, size_t size);
+/* The sizes of the structure before and since it has worlds. */
+size_t fetch_without_worlds(void);
+size_t fetch_with_worlds(void);
+
+/* One rank of a group that fetches one table from a daemon; `context` is that of both functions.
+ * `generation`: the one demanded, 0: any. `text` becomes the table's digest, or the error's
+ * message. */
+int fetch_in_group_in_c(const char* address, int rank, int size_of_group, void* context,
+                        int (*broadcast)(void*, void*, size_t),
+                        int (*all_gather)(void*, const void*, void*, size_t),
+                        unsigned long long generation, char* text, size_t size);
 
 /* Calls every function with wrong arguments; empty where all behaved, else which one did not. */
 const char* misuse_in_c(void);

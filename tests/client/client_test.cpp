@@ -7,7 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <barrier>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -413,6 +416,20 @@ TEST(Client, GuessesAnEnvironmentForASingleQuestionAlone) {
   wrong.digest = std::string(32, '0');
   expect_error([&] { (void)client.fetch_table({}, wrong); }, StatusCode::failed_precondition,
                "demanded is the table with digest 000");
+
+  // The program, by the same rule from the file as from the server.
+  const auto look_up = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {COLLTUNE_PROGRAM, "lookup", "all_reduce", "--bytes", "1KiB", "--json"});
+    return testing::run_process(folder, more);
+  };
+  const testing::Result of_file = look_up({"--db", database});
+  EXPECT_EQ(of_file.code, 0);
+  EXPECT_EQ(of_file.errors, "colltune: " + guessed.guess + " (--environment names another)\n");
+  const testing::Result of_server = look_up({"--server", process.address});
+  EXPECT_EQ(of_server.errors, of_file.errors);
+  EXPECT_EQ(of_server.out, of_file.out);
+  EXPECT_EQ(look_up({"--db", database, "--environment", digest_of(other)}).errors, "");
 }
 
 TEST_F(ClientOfDaemon, AFetchedTableHasTheDigestOfItsFile) {
@@ -444,6 +461,101 @@ TEST_F(ClientOfDaemon, AnnotatesCollectives) {
   program.collectives[1].data_type = DataType::f16;
   expect_error([&] { (void)client.annotate(program); }, StatusCode::failed_precondition,
                "program.collectives[1]: collective 'b': one_shot cannot run");
+}
+
+TEST_F(ClientOfDaemon, TheCInterfaceAsksInBatches) {
+  char text[256] = "";
+  const std::string expected = "3 1 cpu.one_shot{n=2} 5 mpi.default";
+  const std::string address = daemon->address();
+  EXPECT_EQ(ask_batch_in_c(address.c_str(), 0, nullptr, text, sizeof text), 0) << text;
+  EXPECT_EQ(text, expected);
+  EXPECT_EQ(ask_batch_in_c(address.c_str(), 1, daemon->generation.content_digest.c_str(), text,
+                           sizeof text),
+            0)
+      << text;
+  EXPECT_EQ(text, expected);
+  EXPECT_EQ(ask_batch_in_c(address.c_str(), 1, "0123", text, sizeof text), 9);
+  EXPECT_EQ(ask_batch_in_c(address.c_str(), 2, nullptr, text, sizeof text), 5);
+}
+
+TEST_F(ClientOfDaemon, TheCInterfaceFetchesWorlds) {
+  char text[256] = "";
+  const auto fetch = [&](std::size_t struct_size, int ranks_per_node, const char* architecture) {
+    return fetch_worlds_in_c(daemon->address().c_str(), struct_size, ranks_per_node, architecture,
+                             text, sizeof text);
+  };
+  EXPECT_EQ(fetch(fetch_with_worlds(), 2, "sm_90"), 0) << text;
+  EXPECT_STREQ(text, "1");
+  EXPECT_EQ(fetch(fetch_with_worlds(), 0, nullptr), 0) << text;
+  EXPECT_STREQ(text, "5");
+  // A caller that was built before there were worlds.
+  EXPECT_EQ(fetch(fetch_without_worlds(), 2, "sm_90"), 0) << text;
+  EXPECT_STREQ(text, "5");
+  EXPECT_EQ(fetch(fetch_with_worlds(), 3, nullptr), 5);
+  EXPECT_EQ(fetch(fetch_without_worlds() - 1, 0, nullptr), 3);
+}
+
+/// Two ranks, each a thread, that tell each other something in C.
+class PairInC {
+ public:
+  struct Rank {
+    PairInC* pair;
+    std::size_t number;
+  };
+  /// What each of them says after its fetch.
+  std::array<std::string, 2> fetch(const std::string& address,
+                                   std::array<std::uint64_t, 2> generations) {
+    std::array<std::string, 2> said;
+    {
+      std::array<std::jthread, 2> threads;
+      for (std::size_t i = 0; i < 2; ++i)
+        threads[i] = std::jthread([&, i] {
+          Rank rank{this, i};
+          char text[1024] = "";
+          const int status =
+              fetch_in_group_in_c(address.c_str(), static_cast<int>(i), 2, &rank, broadcast,
+                                  all_gather, generations[i], text, sizeof text);
+          said[i] = std::to_string(status) + " " + text;
+        });
+    }
+    return said;
+  }
+
+ private:
+  void say(std::size_t number, const void* data, std::size_t bytes) {
+    const auto* const begin = static_cast<const char*>(data);
+    said_[number].assign(begin, begin + bytes);
+    meeting_.arrive_and_wait();
+  }
+  static int broadcast(void* context, void* data, std::size_t bytes) {
+    const auto& rank = *static_cast<const Rank*>(context);
+    rank.pair->say(rank.number, data, bytes);
+    std::memcpy(data, rank.pair->said_[0].data(), bytes);
+    rank.pair->meeting_.arrive_and_wait();
+    return 0;
+  }
+  static int all_gather(void* context, const void* own, void* all, std::size_t bytes) {
+    const auto& rank = *static_cast<const Rank*>(context);
+    rank.pair->say(rank.number, own, bytes);
+    for (std::size_t i = 0; i < 2; ++i)
+      std::memcpy(static_cast<char*>(all) + i * bytes, rank.pair->said_[i].data(), bytes);
+    rank.pair->meeting_.arrive_and_wait();
+    return 0;
+  }
+
+  std::barrier<> meeting_{2};
+  std::array<std::vector<char>, 2> said_;
+};
+
+TEST_F(ClientOfDaemon, TheCInterfaceFetchesInAGroup) {
+  PairInC pair;
+  const std::string same = "0 " + client.fetch_table().digest();
+  EXPECT_EQ(pair.fetch(daemon->address(), {0, 0}), (std::array{same, same}));
+  EXPECT_EQ(pair.fetch(daemon->address(), {1, 1}), (std::array{same, same}));
+  const auto unlike = pair.fetch(daemon->address(), {1, 2});
+  EXPECT_THAT(unlike[0], HasSubstr("rank 1 of 2 did not open the table of rank 0"));
+  EXPECT_THAT(unlike[0], HasSubstr("colltune_fetch.generation is 2, rank 0's is 1"));
+  EXPECT_EQ(unlike[1], unlike[0]);
 }
 
 TEST(CInterface, RefusesWrongUse) { EXPECT_STREQ(misuse_in_c(), ""); }

@@ -10,6 +10,7 @@
 
 #include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
+#include "colltune/guess/environment_guess.h"
 #include "colltune/model/query_words.h"
 #include "colltune/table/decision_table.h"
 #include "environment_choice.h"
@@ -151,11 +152,16 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
 FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
   const DecisionTable table = DecisionTable(read_decisions(origin));
-  FoundAnswer found{.answer = table.find(query), .environment = {}};
-  if (const auto* const known =
-          find_environment(table.set(), found.answer.decision.key.environment_digest))
-    found.environment = *known;
-  return found;
+  const auto ask = [&](const LookupQuery& asked) {
+    FoundAnswer found{.answer = table.find(asked), .environment = {}};
+    if (const auto* const known =
+            find_environment(table.set(), found.answer.decision.key.environment_digest))
+      found.environment = *known;
+    return found;
+  };
+  GuessedAnswer answer = ask_or_guess(query, ask, [&] { return table.set(); });
+  say_guess(answer.why);
+  return std::move(answer.found);
 }
 
 std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std::size_t width) {

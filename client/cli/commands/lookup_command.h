@@ -50,7 +50,9 @@ struct LookupOptions {
 /// decisions; no other environment is substituted.
 [[nodiscard]] LookupQuery resolved_query(const LookupOptions& options);
 
-/// The answer from the database or server that `origin` names.
+/// The answer from the database, table file or server that `origin` names. If the query names no
+/// environment and several fit, one is guessed, as `Client::lookup_once` does, and standard error
+/// says so.
 [[nodiscard]] FoundAnswer find_answer(const Origin& origin, const LookupQuery& query);
 /// The answer to `query` for a person: the winner, the evidence for it, the ranking, and what each
 /// kind of the asking ranks runs if they do not all run one variant. `width` is the width of the

@@ -4,6 +4,7 @@
 #include "origin.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "colltune/vocabulary/error.h"
 
@@ -17,6 +18,10 @@ void check(const Origin& origin) {
               count == 0
                   ? "where to look is missing; give --db FILE, --server ADDRESS or --table FILE"
                   : "more than one of --db, --server and --table is given; give one of them");
+}
+
+void say_guess(const std::string& why) {
+  if (!why.empty()) std::cerr << "colltune: " << why << " (--environment names another)\n";
 }
 
 }  // namespace colltune

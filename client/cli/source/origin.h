@@ -19,4 +19,8 @@ struct Origin {
 /// Throws Error(invalid_argument) unless exactly one is given.
 void check(const Origin& origin);
 
+/// Reports on standard error how the environment of an answer was guessed, unless `why` is empty,
+/// and how to name another.
+void say_guess(const std::string& why);
+
 }  // namespace colltune

@@ -4,15 +4,15 @@
 #include "remote.h"
 
 #include <chrono>
-#include <iostream>
 
 #include "colltune/client/client.h"
+#include "origin.h"
 
 namespace colltune {
 
 FoundAnswer look_up_remotely(const std::string& address, const LookupQuery& query) {
   OnceAnswer found = Client(address).lookup_once(query);
-  if (!found.guess.empty()) std::cerr << "colltune: " << found.guess << '\n';
+  say_guess(found.guess);
   return found;
 }
 

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "colltune/client/local_table.h"
+#include "colltune/guess/environment_guess.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
 #include "colltune/table_file/table_file.h"
-#include "environment_guess.h"
 #include "literal_decisions.h"
 #include "process.h"
 #include "tables_in_c.h"
@@ -131,6 +131,41 @@ TEST_F(FileGroups, AnotherTableIsAnErrorWhereItIsOpenedAllTheSame) {
   EXPECT_THAT(errors[1], StartsWith("rank 2 of 3 did not open"));
   EXPECT_THAT(errors[1], HasSubstr("rank 2: its table has digest "));
   EXPECT_THAT(errors, ::testing::Each(errors[1]));
+}
+
+// C's callbacks, with the C++ group as their context; a rank without a path gives NULL.
+TEST_F(FileGroups, OpenOneTableInC) {
+  const auto open_in_c = [&](const std::vector<std::string>& paths, bool all_gather_fails) {
+    struct Context {
+      const GroupCalls* group;
+      bool all_gather_fails;
+    };
+    return run_group(static_cast<int>(paths.size()), [&](const GroupCalls& group) {
+      Context context{&group, all_gather_fails};
+      const std::string& own = paths[static_cast<std::size_t>(group.rank)];
+      char text[1024] = "";
+      const int status = open_in_group_in_c(
+          own.empty() ? nullptr : own.c_str(), group.rank, group.size, &context,
+          [](void* given, void* data, std::size_t bytes) {
+            static_cast<const Context*>(given)->group->broadcast(data, bytes);
+            return 0;
+          },
+          [](void* given, const void* said, void* all, std::size_t bytes) {
+            const auto& of_rank = *static_cast<const Context*>(given);
+            of_rank.group->all_gather(said, all, bytes);
+            return of_rank.all_gather_fails ? 7 : 0;
+          },
+          text, sizeof text);
+      throw Error(StatusCode::internal, std::to_string(status) + " " + text);
+    });
+  };
+  const std::string opened = "0 " + LocalTable::open(path).digest();
+  EXPECT_THAT(open_in_c({path, path, path}, false), ::testing::Each(opened));
+  const auto without_path = open_in_c({path, "", path}, false);
+  EXPECT_THAT(without_path[2], StartsWith("3 rank 1 of 3 did not open the table of rank 0"));
+  EXPECT_THAT(without_path, ::testing::Each(without_path[0]));
+  EXPECT_THAT(open_in_c({path, path}, true),
+              ::testing::Each(std::string("10 the group's all_gather returned 7")));
 }
 
 TEST_F(FileGroups, NeedTheirFunctions) {

@@ -3,6 +3,7 @@
 #include "tables_in_c.h"
 
 #include <colltune/client.h>
+#include <stdio.h>
 #include <string.h>
 
 static colltune_query question(void) {
@@ -131,4 +132,22 @@ const char* ask_tables_in_c(const char* path, const char* digest) {
   if (*wrong == 0) wrong = misuse(path, table);
   colltune_table_close(table);
   return wrong;
+}
+
+int open_in_group_in_c(const char* path, int rank, int size_of_group, void* context,
+                       int (*broadcast)(void*, void*, size_t),
+                       int (*all_gather)(void*, const void*, void*, size_t), char* text,
+                       size_t size) {
+  colltune_error error = {.struct_size = sizeof error};
+  colltune_table* table = NULL;
+  const colltune_group_calls group = {.struct_size = sizeof group,
+                                      .rank = rank,
+                                      .size = size_of_group,
+                                      .context = context,
+                                      .broadcast = broadcast,
+                                      .all_gather = all_gather};
+  const int status = colltune_table_open_in_group(path, &group, &table, &error);
+  snprintf(text, size, "%s", status == 0 ? colltune_table_digest(table) : error.message);
+  colltune_table_close(table);
+  return status;
 }

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
-"""The module in several processes, and beside other libraries."""
+"""The module in several processes."""
 
 import ctypes
-import importlib.util
 import multiprocessing
 import os
 import subprocess
@@ -63,16 +62,6 @@ class ProcessesTest(PlantedTest):
         names = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout.split()[2::3]
         self.assertTrue(names)
         self.assertEqual([name for name in names if not name.startswith("colltune_")], [])
-
-    @unittest.skipUnless(importlib.util.find_spec("google") and importlib.util.find_spec("google.protobuf"),
-                         "python3-protobuf is not installed")
-    def test_beside_a_protobuf_that_is_loaded_before_or_after(self):
-        foreign = "from google.protobuf import descriptor_pb2, timestamp_pb2; timestamp_pb2.Timestamp().SerializeToString()"
-        own = "import colltune, sys; print(colltune.open(path=sys.argv[1]).find('all_reduce', 'f32', 1024).time_ns)"
-        server = "from colltune._library import client_library; client_library()"
-        for code in ([foreign, own, server, foreign], [own, server, foreign, own]):
-            run = subprocess.run([sys.executable, "-c", "\n".join(code), self.path], capture_output=True, text=True)
-            self.assertEqual(run.returncode, 0, run.stderr)
 
 
 if __name__ == "__main__":

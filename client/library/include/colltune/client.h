@@ -5,12 +5,11 @@
 
 /* Which variant of a collective is the fastest, from a table file or a colltuned: the stable C
  * interface of libcolltune_client.so, for C, Python (ctypes) and whoever loads it with dlopen. What
- * is named colltune_table_* (but for the fetch), colltune_answer_* and colltune_*_name is also in
+ * is named colltune_table_* (but for the fetches), colltune_answer_* and colltune_*_name is also in
  * libcolltune_table.so, which needs neither gRPC nor protobuf and starts no thread.
  *
- * Ranks of a group, whose calls must be alike, open one table: rank 0 opens it and broadcasts its
- * digest, the others open it with that digest demanded, and each tells the others whether it could.
- * All lookups are in that table then.
+ * Ranks of a group, whose calls must be alike, open one table (colltune_table_open_in_group,
+ * colltune_table_fetch_in_group). All lookups are in that table then.
  *
  * Functions that can fail return 0, or a status code of gRPC (3 invalid argument, 4 deadline
  * exceeded, 5 not found, 14 unavailable, ...), and write the text to `error` where that is not
@@ -101,6 +100,30 @@ int colltune_lookup_once(const colltune_client* client, const colltune_query* qu
 int colltune_lookup(const colltune_client* client, const colltune_query* query,
                     colltune_answer** answer, colltune_error* error);
 
+/* The answers to many questions, all of one generation. */
+typedef struct colltune_batch colltune_batch;
+/* Asks the daemon of a client that colltune_open made `count` questions at once, at most 1000;
+ * `query_size` is sizeof(colltune_query). All are answered from `generation`, whose content must
+ * have `generation_digest`; 0: from the newest, NULL: whatever has the number. A query's own
+ * generation is 0 or the same one, and its generation_digest is NULL. Guesses nothing. Fails where
+ * a query is malformed, and names its number. On success *batch is to be given to
+ * colltune_batch_free. */
+int colltune_lookup_batch(const colltune_client* client, const colltune_query* queries,
+                          size_t count, size_t query_size, uint64_t generation,
+                          const char* generation_digest, colltune_batch** batch,
+                          colltune_error* error);
+uint64_t colltune_batch_generation(const colltune_batch* batch);
+const char* colltune_batch_generation_digest(const colltune_batch* batch);
+size_t colltune_batch_count(const colltune_batch* batch); /* that of the queries */
+/* The answer to the query of this number; it belongs to the batch and is not to be freed. Its
+ * environment's facts are not known, so that colltune_answer_apply may say less of it. Returns the
+ * code of that query's own error where it has no answer, 3 where the batch is NULL or has no such
+ * query; *answer is NULL then. */
+int colltune_batch_answer(const colltune_batch* batch, size_t number,
+                          const colltune_answer** answer, colltune_error* error);
+/* NULL is allowed. */
+void colltune_batch_free(colltune_batch* batch);
+
 /* The decisions of one generation and one environment in this process. Immutable: all calls may
  * come from several threads, and from forked processes. */
 typedef struct colltune_table colltune_table;
@@ -117,10 +140,39 @@ typedef struct colltune_fetch {
   uint64_t generation;            /* 0: the newest */
   const char* generation_digest;  /* the content that this generation must have */
   const char* digest;             /* the one that the table must have */
+  /* The worlds whose decisions are fetched, as in colltune_query. Tables of other worlds have
+   * another digest. Older callers' structures end before this. */
+  int nodes;
+  int ranks_per_node;
+  const char* architecture;
 } colltune_fetch;
 /* The same from the daemon of a client that colltune_open made. `what` may be NULL. */
 int colltune_table_fetch(const colltune_client* client, const colltune_fetch* what,
                          colltune_table** table, colltune_error* error);
+
+/* How the ranks of a group tell each other something. All ranks call both functions in the same
+ * order, from the thread that opens; `context` is that of the structure. They return 0; after
+ * anything else the opening ends on that rank, with 10 (aborted). */
+typedef int (*colltune_broadcast)(void* context, void* data, size_t bytes);
+typedef int (*colltune_all_gather)(void* context, const void* own, void* all, size_t bytes);
+typedef struct colltune_group_calls {
+  size_t struct_size;
+  int rank;
+  int size; /* of the group */
+  void* context;
+  colltune_broadcast broadcast;   /* overwrites `data` with rank 0's, on all ranks */
+  colltune_all_gather all_gather; /* puts `bytes` bytes of each rank into `all`, in rank order */
+} colltune_group_calls;
+/* On all ranks of a group the table that rank 0 opens; each rank reads the file at its own path. If
+ * one of them has no file or another one, all ranks fail with an error that names it. What is wrong
+ * with `group` itself is an error of that rank alone: 3. */
+int colltune_table_open_in_group(const char* path, const colltune_group_calls* group,
+                                 colltune_table** table, colltune_error* error);
+/* The same from daemons: each rank may have one of its own. `what` names the same worlds on all
+ * ranks; what else it names must be rank 0's table. */
+int colltune_table_fetch_in_group(const colltune_client* client, const colltune_fetch* what,
+                                  const colltune_group_calls* group, colltune_table** table,
+                                  colltune_error* error);
 /* NULL is allowed. Answers may outlive their table. */
 void colltune_table_close(colltune_table* table);
 

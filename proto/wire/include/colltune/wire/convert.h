@@ -10,11 +10,12 @@
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/world_members.h"
+#include "colltune/wire/fields.h"
 
 namespace colltune {
 
 /// The message that carries a vocabulary type. A new type needs one line here and one in
-/// convert.cpp; a new field of a known type needs none.
+/// fields.cpp; a new field of a known type needs none.
 template <class T>
 struct MessageOf;
 // clang-format off
@@ -38,15 +39,16 @@ template <> struct MessageOf<Annotation> { using type = v1::Annotation; };
 template <class T>
 using message_of = typename MessageOf<T>::type;
 
-/// Writes `value` into the empty `message`.
+/// write_fields for the generated code's message.
 template <class T>
-void write_message(const T& value, message_of<T>& message);
+void write_message(const T& value, message_of<T>& message) {
+  write_fields(value, message);
+}
 
-/// Reads and validates `message`. Throws Error(invalid_argument) that begins with the path of the
-/// field, from `where` on ("query.problem.data_type: …"): unknown or missing enum values, missing
-/// sub-messages, negative or too large numbers, over-long strings, too many members, and what the
-/// vocabulary itself refuses (colltune/vocabulary/field_limits.h lists the limits).
+/// read_fields for the generated code's message.
 template <class T>
-[[nodiscard]] T read_message(const message_of<T>& message, std::string_view where);
+[[nodiscard]] T read_message(const message_of<T>& message, std::string_view where) {
+  return read_fields<T>(message, where);
+}
 
 }  // namespace colltune

@@ -1,12 +1,18 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "environment_guess.h"
+#include "colltune/guess/environment_guess.h"
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <utility>
+#include <vector>
+
+#include "colltune/table/decision_table.h"
+#include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
@@ -56,6 +62,20 @@ Likeness compare(const Environment& stored, const Environment& here) {
   return found;
 }
 
+/// Leaves the environments that have one answer to `query`.
+void keep_answering(LookupQuery query, DecisionSet& set) {
+  const DecisionTable table(set);
+  std::erase_if(set.environments, [&](const auto& environment) {
+    query.environment_digest = environment.first;
+    try {
+      (void)table.find(query);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  });
+}
+
 }  // namespace
 
 Environment this_machine() {
@@ -84,6 +104,24 @@ std::optional<EnvironmentGuess> guess_environment(const DecisionSet& set, const 
                      : "the last of those that are most like this machine";
   why += best.differing.empty() ? "; no fact that can be compared differs" : "; " + best.differing;
   return EnvironmentGuess{.digest = *digest, .why = std::move(why)};
+}
+
+GuessedAnswer ask_or_guess(const LookupQuery& query,
+                           const std::function<FoundAnswer(const LookupQuery&)>& ask,
+                           const std::function<DecisionSet()>& decisions) {
+  try {
+    return {.found = ask(query), .why = {}};
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::invalid_argument || query.environment_digest) throw;
+    LookupQuery narrowed = query;
+    narrowed.at_least = std::min(query.at_least, MatchLevel::nearest_size);
+    DecisionSet set = decisions();
+    keep_answering(narrowed, set);
+    const auto guess = guess_environment(set, this_machine());
+    if (!guess) throw;
+    narrowed.environment_digest = guess->digest;
+    return {.found = ask(narrowed), .why = guess->why};
+  }
 }
 
 }  // namespace colltune

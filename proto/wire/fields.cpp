@@ -3,15 +3,16 @@
 
 // The conversion follows visit_fields and the descriptors: a field of the vocabulary is the field
 // of the same name in the message, an enumerator `ring` of `SomeKind` is SOME_KIND_RING. Nothing is
-// listed twice. Descriptors are looked up once per type, so that a field costs some ten
-// nanoseconds. Where a list cannot be a field of its own (within a list, or optional), it is a
-// message whose one field is that list.
+// listed twice. Where a field stands in its message is looked up once per type, so that a field
+// costs some ten nanoseconds; it is the same in all pools that have the message. Where a list cannot
+// be a field of its own (within a list, or optional), it is a message whose one field is that list.
 
-#include "colltune/wire/convert.h"
+#include "colltune/wire/fields.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <limits>
@@ -22,6 +23,7 @@
 #include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
+#include "colltune/wire/calls.h"
 
 namespace colltune {
 namespace {
@@ -36,22 +38,50 @@ using Path = FieldPath;
 
 // ---- descriptors ------------------------------------------------------------------------------
 
-/// The message's fields in the order of visit_fields.
+/// The index of a field in its message.
+int index_of(const pb::Descriptor& descriptor, std::string_view name) {
+  const auto* const field = descriptor.FindFieldByName(std::string(name));
+  if (field == nullptr)
+    throw Error(StatusCode::internal,
+                "message " + descriptor.full_name() + " lacks field '" + std::string(name) + "'");
+  return field->index();
+}
+
+/// The indices of the message's fields in the order of visit_fields.
 template <class T>
-const std::vector<const pb::FieldDescriptor*>& fields_of(const pb::Descriptor& descriptor) {
-  static const std::vector<const pb::FieldDescriptor*> fields = [&] {
-    std::vector<const pb::FieldDescriptor*> found;
+const std::vector<int>& fields_of(const pb::Descriptor& descriptor) {
+  static const std::vector<int> fields = [&] {
+    std::vector<int> found;
     static const T value{};
     visit_fields(value, [&](std::string_view name, const auto&) {
-      const auto* field = descriptor.FindFieldByName(std::string(name));
-      if (field == nullptr)
-        throw Error(StatusCode::internal, "message " + descriptor.full_name() + " lacks field '" +
-                                              std::string(name) + "'");
-      found.push_back(field);
+      found.push_back(index_of(descriptor, name));
     });
     return found;
   }();
   return fields;
+}
+
+/// Variants have no visit_fields, since a parameter's value is one of two fields.
+struct VariantFields {
+  const pb::FieldDescriptor* implementation;
+  const pb::FieldDescriptor* parameters;
+  const pb::FieldDescriptor* name;
+  const pb::FieldDescriptor* number;
+  const pb::FieldDescriptor* word;
+};
+
+VariantFields variant_fields(const pb::Descriptor& descriptor) {
+  static const auto variant =
+      std::array{index_of(descriptor, "implementation"), index_of(descriptor, "parameters")};
+  const auto* const parameters = descriptor.field(variant[1]);
+  const pb::Descriptor& of_one = *parameters->message_type();
+  static const auto parameter =
+      std::array{index_of(of_one, "name"), index_of(of_one, "number"), index_of(of_one, "word")};
+  return {.implementation = descriptor.field(variant[0]),
+          .parameters = parameters,
+          .name = of_one.field(parameter[0]),
+          .number = of_one.field(parameter[1]),
+          .word = of_one.field(parameter[2])};
 }
 
 /// "DataType", "bf16" -> "DATA_TYPE_BF16".
@@ -99,6 +129,10 @@ E enumerator_of(const pb::EnumDescriptor& descriptor, int number, const Path& pa
            "; allowed are " + allowed_names<E>());
 }
 
+/// A request or response, or a part of it that the vocabulary does not have.
+template <class T>
+concept Call = std::derived_from<T, calls::OfACall>;
+
 template <class T>
 concept Sequence = requires(T& value) {
   value.emplace_back();
@@ -128,15 +162,17 @@ struct Writer {
 };
 
 void write_value(const Variant& variant, pb::Message& message) {
-  auto& out = static_cast<v1::Variant&>(message);
-  out.set_implementation(variant.implementation);
+  const pb::Reflection& reflection = *message.GetReflection();
+  const VariantFields fields = variant_fields(*message.GetDescriptor());
+  reflection.SetString(&message, fields.implementation, variant.implementation);
   for (const auto& parameter : variant.parameters) {
-    auto& written = *out.add_parameters();
-    written.set_name(parameter.name);
+    pb::Message& written = *reflection.AddMessage(&message, fields.parameters);
+    const pb::Reflection& of_one = *written.GetReflection();
+    of_one.SetString(&written, fields.name, parameter.name);
     if (const auto* number = std::get_if<std::int64_t>(&parameter.value))
-      written.set_number(*number);
+      of_one.SetInt64(&written, fields.number, *number);
     else
-      written.set_word(std::get<std::string>(parameter.value));
+      of_one.SetString(&written, fields.word, std::get<std::string>(parameter.value));
   }
 }
 
@@ -187,6 +223,8 @@ void write_item(const Writer& to, const T& item) {
     reflection.AddUInt64(&message, field, item.value);
   } else if constexpr (std::same_as<T, int>) {
     reflection.AddInt32(&message, field, item);
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    reflection.AddUInt64(&message, field, item);
   } else if constexpr (std::same_as<T, std::string>) {
     reflection.AddString(&message, field, item);
   } else if constexpr (Sequence<T>) {
@@ -203,41 +241,51 @@ void write_list(const T& items, pb::Message& message) {
 
 template <class T>
 void write_value(const T& value, pb::Message& message) {
-  const auto& fields = fields_of<T>(*message.GetDescriptor());
+  const pb::Descriptor& descriptor = *message.GetDescriptor();
+  const std::vector<int>& fields = fields_of<T>(descriptor);
   const pb::Reflection& reflection = *message.GetReflection();
   std::size_t next = 0;
   visit_fields(value, [&](std::string_view, const auto& field) {
-    write_field(Writer{message, reflection, fields[next++]}, field);
+    write_field(Writer{message, reflection, descriptor.field(fields[next++])}, field);
   });
 }
 
 // ---- reading ----------------------------------------------------------------------------------
 
-void read_value(const pb::Message& message, Variant& variant, const Path& path) {
-  const auto& in = static_cast<const v1::Variant&>(message);
+void read_text(const pb::Message& message, const pb::FieldDescriptor* field,
+               const FieldLimits& limits, const Path& path, std::string& text) {
+  std::string scratch;
+  const auto& read = message.GetReflection()->GetStringReference(message, field, &scratch);
+  check_text(read, limits, path);  // before it is copied
+  text = read;
+}
+
+void read_parameter(const pb::Message& message, const VariantFields& fields, Parameter& parameter,
+                    const Path& path) {
+  const pb::Reflection& reflection = *message.GetReflection();
   const FieldLimits limits;
-  check_entries(static_cast<std::size_t>(in.parameters_size()), limits, {&path, "parameters"});
-  check_text(in.implementation(), limits, {&path, "implementation"});
-  variant.implementation = in.implementation();
-  variant.parameters.reserve(static_cast<std::size_t>(in.parameters_size()));
-  for (int i = 0; i < in.parameters_size(); ++i) {
-    const auto& parameter = in.parameters(i);
-    const Path here{&path, "parameters", i};
-    Parameter& read = variant.parameters.emplace_back();
-    check_text(parameter.name(), limits, {&here, "name"});
-    read.name = parameter.name();
-    switch (parameter.value_case()) {
-      case v1::Parameter::kNumber:
-        read.value = parameter.number();
-        break;
-      case v1::Parameter::kWord:
-        check_text(parameter.word(), limits, {&here, "word"});
-        read.value = parameter.word();
-        break;
-      case v1::Parameter::VALUE_NOT_SET:
-        fail(here, "has no value; give number or word");
-    }
-  }
+  read_text(message, fields.name, limits, {&path, "name"}, parameter.name);
+  if (reflection.HasField(message, fields.number))
+    parameter.value = reflection.GetInt64(message, fields.number);
+  else if (reflection.HasField(message, fields.word))
+    read_text(message, fields.word, limits, {&path, "word"},
+              parameter.value.emplace<std::string>());
+  else
+    fail(path, "has no value; give number or word");
+}
+
+void read_value(const pb::Message& message, Variant& variant, const Path& path) {
+  const pb::Reflection& reflection = *message.GetReflection();
+  const VariantFields fields = variant_fields(*message.GetDescriptor());
+  const FieldLimits limits;
+  const int count = reflection.FieldSize(message, fields.parameters);
+  check_entries(static_cast<std::size_t>(count), limits, {&path, "parameters"});
+  read_text(message, fields.implementation, limits, {&path, "implementation"},
+            variant.implementation);
+  variant.parameters.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i)
+    read_parameter(reflection.GetRepeatedMessage(message, fields.parameters, i), fields,
+                   variant.parameters.emplace_back(), {&path, "parameters", i});
 }
 
 template <class T>
@@ -263,6 +311,8 @@ void read_item(const Reader& from, T& item, int index, const Path& path) {
     item.value = reflection.GetRepeatedUInt64(message, field, index);
   } else if constexpr (std::same_as<T, int>) {
     item = reflection.GetRepeatedInt32(message, field, index);
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    item = reflection.GetRepeatedUInt64(message, field, index);
   } else if constexpr (std::same_as<T, std::string>) {
     std::string scratch;
     const auto& text = reflection.GetRepeatedStringReference(message, field, index, &scratch);
@@ -311,10 +361,7 @@ void read_field(const Reader& from, T& value, const Path& path) {
     } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
       value = std::chrono::nanoseconds(reflection.GetInt64(message, field));
     } else if constexpr (std::same_as<T, std::string>) {
-      std::string scratch;
-      const auto& text = reflection.GetStringReference(message, field, &scratch);
-      check_text(text, limits, path);  // before it is copied
-      value = text;
+      read_text(message, field, limits, path, value);
     } else {
       read_value(reflection.GetMessage(message, field), value, path);
     }
@@ -328,64 +375,99 @@ void read_list(const pb::Message& message, T& items, const FieldLimits& limits, 
 
 template <class T>
 void read_value(const pb::Message& message, T& value, const Path& path) {
-  const auto& fields = fields_of<T>(*message.GetDescriptor());
+  const pb::Descriptor& descriptor = *message.GetDescriptor();
+  const std::vector<int>& fields = fields_of<T>(descriptor);
   const pb::Reflection& reflection = *message.GetReflection();
   std::size_t next = 0;
   visit_fields(value, [&](std::string_view name, auto& field) {
-    read_field(Reader{message, reflection, fields[next++], limits_of_field<T>(name)}, field,
-               {&path, name});
+    read_field(
+        Reader{message, reflection, descriptor.field(fields[next++]), limits_of_field<T>(name)},
+        field, {&path, name});
   });
+}
+
+// ---- checking ---------------------------------------------------------------------------------
+
+/// Checks the vocabulary's values in a response; the response's own fields were checked when read.
+template <class T>
+void check_parts([[maybe_unused]] const T& value, [[maybe_unused]] const Path& path) {
+  if constexpr (Call<T>) {
+    visit_fields(value, [&](std::string_view name, const auto& field) {
+      check_parts(field, {&path, name});
+    });
+  } else if constexpr (Optional<T>) {
+    if (value) check_parts(*value, path);
+  } else if constexpr (Sequence<T>) {
+    for (std::size_t i = 0; i < value.size(); ++i)
+      check_parts(value[i], {path.parent, path.name, static_cast<int>(i)});
+  } else if constexpr (Described<const T>) {
+    check_value(value, path);
+  }
 }
 
 }  // namespace
 
 template <class T>
-void write_message(const T& value, message_of<T>& message) {
+void write_fields(const T& value, pb::Message& message) {
   write_value(value, message);
 }
 
 template <class T>
-T read_message(const message_of<T>& message, std::string_view where) {
+T read_fields(const pb::Message& message, std::string_view where) {
   T value{};
   const Path path{nullptr, where};
   read_value(message, value, path);
-  check_value(value, path);
+  if constexpr (Call<T>)
+    check_parts(value, path);
+  else
+    check_value(value, path);
   return value;
 }
 
 // clang-format off
-template void write_message(const Problem&, v1::Problem&);
-template void write_message(const Topology&, v1::Topology&);
-template void write_message(const TuningKey&, v1::TuningKey&);
-template void write_message(const Variant&, v1::Variant&);
-template void write_message(const Limits&, v1::Limits&);
-template void write_message(const RankedVariant&, v1::RankedVariant&);
-template void write_message(const Decision&, v1::Decision&);
-template void write_message(const Generation&, v1::Generation&);
-template void write_message(const Environment&, v1::Environment&);
-template void write_message(const WorldMembers&, v1::WorldMembers&);
-template void write_message(const Composition&, v1::Composition&);
-template void write_message(const LookupQuery&, v1::LookupQuery&);
-template void write_message(const LookupAnswer&, v1::LookupAnswer&);
-template void write_message(const ApplySettings&, v1::ApplySettings&);
-template void write_message(const AnnotatedProgram&, v1::AnnotatedProgram&);
-template void write_message(const Annotation&, v1::Annotation&);
-template Problem read_message<Problem>(const v1::Problem&, std::string_view);
-template Topology read_message<Topology>(const v1::Topology&, std::string_view);
-template TuningKey read_message<TuningKey>(const v1::TuningKey&, std::string_view);
-template Variant read_message<Variant>(const v1::Variant&, std::string_view);
-template Limits read_message<Limits>(const v1::Limits&, std::string_view);
-template RankedVariant read_message<RankedVariant>(const v1::RankedVariant&, std::string_view);
-template Decision read_message<Decision>(const v1::Decision&, std::string_view);
-template Generation read_message<Generation>(const v1::Generation&, std::string_view);
-template Environment read_message<Environment>(const v1::Environment&, std::string_view);
-template WorldMembers read_message<WorldMembers>(const v1::WorldMembers&, std::string_view);
-template Composition read_message<Composition>(const v1::Composition&, std::string_view);
-template LookupQuery read_message<LookupQuery>(const v1::LookupQuery&, std::string_view);
-template LookupAnswer read_message<LookupAnswer>(const v1::LookupAnswer&, std::string_view);
-template ApplySettings read_message<ApplySettings>(const v1::ApplySettings&, std::string_view);
-template AnnotatedProgram read_message<AnnotatedProgram>(const v1::AnnotatedProgram&, std::string_view);
-template Annotation read_message<Annotation>(const v1::Annotation&, std::string_view);
+template void write_fields(const Problem&, pb::Message&);
+template void write_fields(const Topology&, pb::Message&);
+template void write_fields(const TuningKey&, pb::Message&);
+template void write_fields(const Variant&, pb::Message&);
+template void write_fields(const Limits&, pb::Message&);
+template void write_fields(const RankedVariant&, pb::Message&);
+template void write_fields(const Decision&, pb::Message&);
+template void write_fields(const Generation&, pb::Message&);
+template void write_fields(const Environment&, pb::Message&);
+template void write_fields(const WorldMembers&, pb::Message&);
+template void write_fields(const Composition&, pb::Message&);
+template void write_fields(const LookupQuery&, pb::Message&);
+template void write_fields(const LookupAnswer&, pb::Message&);
+template void write_fields(const ApplySettings&, pb::Message&);
+template void write_fields(const AnnotatedProgram&, pb::Message&);
+template void write_fields(const Annotation&, pb::Message&);
+template Problem read_fields<Problem>(const pb::Message&, std::string_view);
+template Topology read_fields<Topology>(const pb::Message&, std::string_view);
+template TuningKey read_fields<TuningKey>(const pb::Message&, std::string_view);
+template Variant read_fields<Variant>(const pb::Message&, std::string_view);
+template Limits read_fields<Limits>(const pb::Message&, std::string_view);
+template RankedVariant read_fields<RankedVariant>(const pb::Message&, std::string_view);
+template Decision read_fields<Decision>(const pb::Message&, std::string_view);
+template Generation read_fields<Generation>(const pb::Message&, std::string_view);
+template Environment read_fields<Environment>(const pb::Message&, std::string_view);
+template WorldMembers read_fields<WorldMembers>(const pb::Message&, std::string_view);
+template Composition read_fields<Composition>(const pb::Message&, std::string_view);
+template LookupQuery read_fields<LookupQuery>(const pb::Message&, std::string_view);
+template LookupAnswer read_fields<LookupAnswer>(const pb::Message&, std::string_view);
+template ApplySettings read_fields<ApplySettings>(const pb::Message&, std::string_view);
+template AnnotatedProgram read_fields<AnnotatedProgram>(const pb::Message&, std::string_view);
+template Annotation read_fields<Annotation>(const pb::Message&, std::string_view);
+
+template void write_fields(const calls::LookupRequest&, pb::Message&);
+template void write_fields(const calls::BatchLookupRequest&, pb::Message&);
+template void write_fields(const calls::GetTableRequest&, pb::Message&);
+template void write_fields(const calls::GetGenerationRequest&, pb::Message&);
+template void write_fields(const calls::AnnotateRequest&, pb::Message&);
+template calls::LookupResponse read_fields<calls::LookupResponse>(const pb::Message&, std::string_view);
+template calls::BatchLookupResponse read_fields<calls::BatchLookupResponse>(const pb::Message&, std::string_view);
+template calls::GetTableResponse read_fields<calls::GetTableResponse>(const pb::Message&, std::string_view);
+template calls::GetGenerationResponse read_fields<calls::GetGenerationResponse>(const pb::Message&, std::string_view);
+template calls::AnnotateResponse read_fields<calls::AnnotateResponse>(const pb::Message&, std::string_view);
 // clang-format on
 
 }  // namespace colltune
