@@ -7,6 +7,7 @@
 #include <grpcpp/impl/client_unary_call.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/rpc_method.h>
+#include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/sync_stream.h>
 #include <unistd.h>
 
@@ -66,27 +67,38 @@ void Client::Impl::set_deadline(grpc::ClientContext& context) const {
   context.set_deadline(std::chrono::system_clock::now() + deadline_);
 }
 
-void Client::Impl::exchange(std::string_view call, const pb::Message& sent,
-                            pb::Message& received) const {
+// Into an empty message of proto3, which has no field that must be there: the usual parsing would
+// clear and check what it read, by reflection.
+void Client::Impl::parse(const grpc::ByteBuffer& bytes, pb::Message& message) {
+  grpc::ByteBuffer own = bytes;  // shares its slices
+  grpc::ProtoBufferReader reader(&own);
+  if (!reader.status().ok() ||
+      !message.MergePartialFromBoundedZeroCopyStream(&reader, static_cast<int>(own.Length())))
+    throw Error(StatusCode::data_loss, "it is no " + message.GetDescriptor()->name());
+}
+
+grpc::ByteBuffer Client::Impl::exchange(std::string_view call, const pb::Message& sent) const {
   const std::string path = path_of(call);
   const grpc::internal::RpcMethod method(path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
   grpc::ClientContext context;
   set_deadline(context);
-  check(
-      grpc::internal::BlockingUnaryCall<pb::Message, pb::Message, pb::MessageLite, pb::MessageLite>(
-          channel_.get(), method, &context, sent, &received));
+  grpc::ByteBuffer received;
+  check(grpc::internal::BlockingUnaryCall<pb::Message, grpc::ByteBuffer, pb::MessageLite,
+                                          grpc::ByteBuffer>(channel_.get(), method, &context, sent,
+                                                            &received));
+  return received;
 }
 
-void Client::Impl::stream(std::string_view call, const pb::Message& sent, pb::Message& received,
-                          const std::function<void()>& take) const {
+void Client::Impl::stream(std::string_view call, const pb::Message& sent,
+                          const std::function<void(const grpc::ByteBuffer&)>& take) const {
   const std::string path = path_of(call);
   const grpc::internal::RpcMethod method(path.c_str(), grpc::internal::RpcMethod::SERVER_STREAMING);
   grpc::ClientContext context;
   set_deadline(context);
-  const std::unique_ptr<grpc::ClientReader<pb::Message>> reader(
-      grpc::internal::ClientReaderFactory<pb::Message>::Create(channel_.get(), method, &context,
-                                                               sent));
-  while (reader->Read(&received)) take();
+  const std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> reader(
+      grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(channel_.get(), method,
+                                                                    &context, sent));
+  for (grpc::ByteBuffer received; reader->Read(&received);) take(received);
   check(reader->Finish());
 }
 

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/message.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -36,9 +38,7 @@ class Client::Impl {
   [[nodiscard]] typename Request::Response call(const Request& request) const {
     refuse_inherited();
     const auto sent = to_message(request);
-    const auto received = messages_.make(name_of_response(Request::name));
-    exchange(Request::name, *sent, *received);
-    return from_message<typename Request::Response>(*received);
+    return read<Request>(exchange(Request::name, *sent));
   }
 
   /// One call with a stream of responses, each of which `take` gets. Throws as call() does.
@@ -47,16 +47,11 @@ class Client::Impl {
             const std::function<void(typename Request::Response&&)>& take) const {
     refuse_inherited();
     const auto sent = to_message(request);
-    const auto received = messages_.make(name_of_response(Request::name));
-    stream(Request::name, *sent, *received,
-           [&] { take(from_message<typename Request::Response>(*received)); });
+    stream(Request::name, *sent,
+           [&](const grpc::ByteBuffer& received) { take(read<Request>(received)); });
   }
 
  private:
-  static std::string name_of_response(std::string_view call) {
-    return std::string(call) + "Response";
-  }
-
   template <class Request>
   [[nodiscard]] std::unique_ptr<google::protobuf::Message> to_message(
       const Request& request) const {
@@ -66,20 +61,25 @@ class Client::Impl {
   }
 
   /// If the answer is malformed, the caller is not to blame.
-  template <class Response>
-  static Response from_message(const google::protobuf::Message& message) {
+  template <class Request>
+  [[nodiscard]] typename Request::Response read(const grpc::ByteBuffer& bytes) const {
     try {
-      return read_fields<Response>(message, "");
+      google::protobuf::Arena arena;
+      google::protobuf::Message& message =
+          messages_.make(std::string(Request::name) + "Response", arena);
+      parse(bytes, message);
+      return read_fields<typename Request::Response>(message, "");
     } catch (const Error& error) {
       throw Error(StatusCode::data_loss,
                   std::string("the daemon's answer is malformed: ") + error.what());
     }
   }
 
-  void exchange(std::string_view call, const google::protobuf::Message& sent,
-                google::protobuf::Message& received) const;
+  static void parse(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+  [[nodiscard]] grpc::ByteBuffer exchange(std::string_view call,
+                                          const google::protobuf::Message& sent) const;
   void stream(std::string_view call, const google::protobuf::Message& sent,
-              google::protobuf::Message& received, const std::function<void()>& take) const;
+              const std::function<void(const grpc::ByteBuffer&)>& take) const;
 
   /// Throws in a process that was forked from the one that made this client. Both would read from
   /// one connection, and the parent's answers would be lost.

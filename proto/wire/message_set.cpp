@@ -3,6 +3,7 @@
 
 #include "colltune/wire/message_set.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
@@ -27,11 +28,11 @@ class MessageSet::Impl {
         throw Error(StatusCode::internal, "libprotobuf refuses the description of " + file.name());
   }
 
-  [[nodiscard]] std::unique_ptr<pb::Message> make(std::string_view type) {
+  [[nodiscard]] const pb::Message& prototype(std::string_view type) {
     const std::string name = "colltune.v1." + std::string(type);
     const pb::Descriptor* const descriptor = pool_.FindMessageTypeByName(name);
     if (descriptor == nullptr) throw Error(StatusCode::internal, "there is no message " + name);
-    return std::unique_ptr<pb::Message>(factory_.GetPrototype(descriptor)->New());
+    return *factory_.GetPrototype(descriptor);
   }
 
  private:
@@ -43,7 +44,11 @@ MessageSet::MessageSet() : impl_(std::make_unique<Impl>()) {}
 MessageSet::~MessageSet() = default;
 
 std::unique_ptr<pb::Message> MessageSet::make(std::string_view type) const {
-  return impl_->make(type);
+  return std::unique_ptr<pb::Message>(impl_->prototype(type).New());
+}
+
+pb::Message& MessageSet::make(std::string_view type, pb::Arena& arena) const {
+  return *impl_->prototype(type).New(&arena);
 }
 
 }  // namespace colltune

@@ -6,8 +6,9 @@
 #include <string_view>
 
 namespace google::protobuf {
+class Arena;
 class Message;
-}
+}  // namespace google::protobuf
 
 namespace colltune {
 
@@ -17,7 +18,7 @@ namespace colltune {
 /// copies. Thread-safe.
 class MessageSet {
  public:
-  /// Costs about as much as a call of a daemon.
+  /// Costs about half a millisecond.
   MessageSet();
   ~MessageSet();
   MessageSet(const MessageSet&) = delete;
@@ -26,6 +27,9 @@ class MessageSet {
   /// An empty message of this type of package colltune.v1, which this object must outlive. Throws
   /// Error(internal) if there is no such type.
   [[nodiscard]] std::unique_ptr<google::protobuf::Message> make(std::string_view type) const;
+  /// The same in `arena`, for what is read once: it is parsed with fewer allocations.
+  [[nodiscard]] google::protobuf::Message& make(std::string_view type,
+                                                google::protobuf::Arena& arena) const;
 
  private:
   class Impl;
