@@ -18,7 +18,7 @@ namespace colltune {
 /// copies. Thread-safe.
 class MessageSet {
  public:
-  /// Costs about as much as a call of a daemon.
+  /// Costs about half a millisecond.
   MessageSet();
   ~MessageSet();
   MessageSet(const MessageSet&) = delete;
