@@ -64,11 +64,6 @@ class Reader {
     set_operation(problem);
     problem.data_type = name<DataType>("data_type", words_.data_type);
     problem.message_size = words_.message_size;
-    if (const Bytes element{size_of(problem.data_type)};
-        problem.message_size.value > 0 && problem.message_size < element)
-      refuse("message_size", format_bytes(problem.message_size) + " is less than one " +
-                                 std::string(name_of(problem.data_type)) +
-                                 " element, which takes " + format_bytes(element));
     problem.in_place = words_.in_place;
     problem.registered = words_.registered;
     problem.graph_capture = words_.graph_capture;
