@@ -228,6 +228,12 @@ LookupQuery query_of(const LookupOptions& options) {
                   .at_least = options.match,
                   .generation = options.origin.generation},
                  option_for);
+  if (const Bytes element{size_of(query.problem.data_type)};
+      query.problem.message_size.value > 0 && query.problem.message_size < element)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("--bytes: {} is less than one {} element, which takes {}",
+                            format_bytes(query.problem.message_size),
+                            name_of(query.problem.data_type), format_bytes(element)));
   if (!options.members.empty()) query.members = read_members(options.members);
   return query;
 }
