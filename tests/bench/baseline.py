@@ -78,19 +78,19 @@ class Bench:
         self.folder = folder
         self.programs = Programs(options.build, options.mpirun, options.ranks)
         self.cells = [(collective, size) for collective in options.collectives for size in options.sizes]
-        self.config = write_config(folder, "baseline", collectives=options.collectives, sizes=options.sizes,
-                                   implementations={"include": [f"mpi.{one}" for one in options.collectives]},
-                                   calling=options.calling, passes=1, soak={"runs": 0}, decision={"most_kept_waiting": 1},
-                                   # Each cell ends when its median is known so well, whatever the launch's start took.
-                                   precision=options.precision)
         self.databases = 0
         self.calls = {}  # per sample, as the agent chose them last
 
-    def agent(self, environment):
+    def agent(self, environment, collectives):
         """(collective, bytes) -> median, ns."""
         self.databases += 1
         database = str(self.folder / f"{self.databases}.db")
-        sweep = [*self.programs.launch, self.programs.agent, "sweep", "--config", str(self.config), "--db", database,
+        config = write_config(self.folder, f"baseline_{self.databases}", collectives=collectives, sizes=self.options.sizes,
+                              implementations={"include": [f"mpi.{one}" for one in collectives]},
+                              calling=self.options.calling, passes=1, soak={"runs": 0}, decision={"most_kept_waiting": 1},
+                              # Each cell ends when its median is known so well, whatever the launch's start took.
+                              precision=self.options.precision)
+        sweep = [*self.programs.launch, self.programs.agent, "sweep", "--config", str(config), "--db", database,
                  "--quiet", "--allow-oversubscribe"]
         if environment == "fresh":
             sweep = [self.programs.agent, "supervise", "--db", database, "--", *sweep]
@@ -104,10 +104,11 @@ class Bench:
                 self.calls[cell] = passes[0]["calls_per_sample"]
         return found
 
-    def program(self, environment):
+    def program(self, environment, collectives):
         """The same by the ordinary program."""
         names = {MPI_NAMES[collective]: collective for collective in self.options.collectives}
-        wanted = [f"{MPI_NAMES[collective]}:{size}:{self.calls[collective, size]}" for collective, size in self.cells]
+        wanted = [f"{MPI_NAMES[collective]}:{size}:{self.calls[collective, size]}"
+                  for collective, size in self.cells if collective in collectives]
         found = {}
         for words in [[word] for word in wanted] if environment == "fresh" else [wanted]:
             done = self.programs.run(*self.programs.launch, str(self.options.build / "tests/bench/ordinary_program"),
@@ -120,14 +121,21 @@ class Bench:
     def compare(self, environment):
         """What both found, launch by launch."""
         times = {cell: {"agent_ns": [], "program_ns": []} for cell in self.cells}
+        # Where each cell has processes of its own, both sides of a collective follow each other at once: in the minutes that
+        # all of them take the machine changes.
+        groups = [[one] for one in self.options.collectives] if environment == "fresh" else [self.options.collectives]
         for launch in range(self.options.launches):
             sides = [("agent_ns", self.agent), ("program_ns", self.program)]
-            for side, measure in sides if launch % 2 == 0 else reversed(sides):
-                found = measure(environment)
-                if missing := [cell for cell in self.cells if found.get(cell) is None]:
-                    sys.exit(f"{environment}, launch {launch + 1}: no {side} of {missing}: it was not measured")
-                for cell in self.cells:
-                    times[cell][side].append(found[cell])
+            for collectives in groups:
+                cells = [cell for cell in self.cells if cell[0] in collectives]
+                # The program makes as many calls as the agent did last.
+                is_first = any(cell not in self.calls for cell in cells)
+                for side, measure in sides if launch % 2 == 0 or is_first else reversed(sides):
+                    found = measure(environment, collectives)
+                    if missing := [cell for cell in cells if found.get(cell) is None]:
+                        sys.exit(f"{environment}, launch {launch + 1}: no {side} of {missing}: it was not measured")
+                    for cell in cells:
+                        times[cell][side].append(found[cell])
             print(f"{environment}: launch {launch + 1} of {self.options.launches}", file=sys.stderr)
         return times
 
