@@ -278,9 +278,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TuningHandler::GetTable(
   });
   if (!status.ok()) return new RefusedStream(status);
   return new TableStream(
-      *context,
-      [this, filter, pin] { return service_.slice(filter, pin); },
-      calls_, streams_, tables_);
+      *context, [this, filter, pin] { return service_.slice(filter, pin); }, calls_, streams_,
+      tables_);
 }
 
 grpc::ServerUnaryReactor* TuningHandler::GetGeneration(grpc::CallbackServerContext* context,

@@ -12,14 +12,13 @@ namespace colltune {
 
 /// The service with requests and responses as bytes: what a peer sends is looked over before
 /// anything is allocated for it, and what cannot be parsed is answered by us.
-using RawTuningService =
-    v1::TuningService::WithRawCallbackMethod_Lookup<
-        v1::TuningService::WithRawCallbackMethod_BatchLookup<
-            v1::TuningService::WithRawCallbackMethod_GetTable<
-                v1::TuningService::WithRawCallbackMethod_GetGeneration<
-                    v1::TuningService::WithRawCallbackMethod_Annotate<
-                        v1::TuningService::WithRawCallbackMethod_GetServerInfo<
-                            v1::TuningService::Service>>>>>>;
+using RawTuningService = v1::TuningService::WithRawCallbackMethod_Lookup<
+    v1::TuningService::WithRawCallbackMethod_BatchLookup<
+        v1::TuningService::WithRawCallbackMethod_GetTable<
+            v1::TuningService::WithRawCallbackMethod_GetGeneration<
+                v1::TuningService::WithRawCallbackMethod_Annotate<
+                    v1::TuningService::WithRawCallbackMethod_GetServerInfo<
+                        v1::TuningService::Service>>>>>>;
 
 /// The gRPC side of a LookupService: each call parses, converts, finds, converts and finishes. What
 /// is short runs on gRPC's own thread, what may take longer on threads of its own, so that nobody's

@@ -4,8 +4,9 @@
 // The conversion follows visit_fields and the descriptors: a field of the vocabulary is the field
 // of the same name in the message, an enumerator `ring` of `SomeKind` is SOME_KIND_RING. Nothing is
 // listed twice. Where a field stands in its message is looked up once per type, so that a field
-// costs some ten nanoseconds; it is the same in all pools that have the message. Where a list cannot
-// be a field of its own (within a list, or optional), it is a message whose one field is that list.
+// costs some ten nanoseconds; it is the same in all pools that have the message. Where a list
+// cannot be a field of its own (within a list, or optional), it is a message whose one field is
+// that list.
 
 #include "colltune/wire/fields.h"
 

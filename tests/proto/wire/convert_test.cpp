@@ -193,7 +193,8 @@ TEST(Mesh, WhatContradictsItselfIsRefusedByName) {
   EXPECT_THAT(refusal([](auto& m) { m.mutable_mesh()->add_shape(1 << 20); }),
               HasSubstr("more than 1048576 ranks"));
   EXPECT_THAT(refusal([](auto& m) {
-                for (std::size_t i = 0; i < limits_of_field<MeshReduction>("steps").most_entries; ++i)
+                for (std::size_t i = 0; i < limits_of_field<MeshReduction>("steps").most_entries;
+                     ++i)
                   *m.mutable_mesh()->add_steps() = m.mesh().steps(0);
               }),
               HasSubstr("m.mesh.steps: has 4098 entries; at most 4096"));
@@ -476,7 +477,8 @@ TEST(QueryValidation, MembersAreInTheirOneForm) {
 TEST(QueryValidation, MembersAreNotTooMany) {
   v1::Members ranks;
   ranks.add_kinds()->set_architecture("a");
-  for (std::size_t i = 0; i < limits_of_field<Members>("kind_of_rank").most_entries; ++i) ranks.add_kind_of_rank(0);
+  for (std::size_t i = 0; i < limits_of_field<Members>("kind_of_rank").most_entries; ++i)
+    ranks.add_kind_of_rank(0);
   EXPECT_EQ(refusal_of(ranks), "");
   ranks.add_kind_of_rank(0);
   EXPECT_THAT(refusal_of(ranks), StartsWith(".kind_of_rank: has 1048577 entries; at most 1048576"));
@@ -494,7 +496,8 @@ TEST(QueryValidation, MembersAreNotTooMany) {
   v1::Members features;
   auto& kind = *features.add_kinds();
   features.add_kind_of_rank(0);
-  for (std::size_t i = 0; i < limits_of_field<MemberKind>("features").most_entries; ++i) kind.add_features(name(i));
+  for (std::size_t i = 0; i < limits_of_field<MemberKind>("features").most_entries; ++i)
+    kind.add_features(name(i));
   EXPECT_EQ(refusal_of(features), "");
   kind.add_features(name(limits_of_field<MemberKind>("features").most_entries));
   EXPECT_THAT(refusal_of(features), StartsWith(".kinds[0].features: has 4097 entries"));
