@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The colltune authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ask_in_c.h"
+#include "groups/group_in_c.h"
 
 #include <colltune/client.h>
 #include <stddef.h>
@@ -255,12 +256,7 @@ int fetch_in_group_in_c(const char* address, int rank, int size_of_group, void* 
   colltune_error error = {.struct_size = sizeof error};
   colltune_client* client = NULL;
   colltune_table* table = NULL;
-  const colltune_group_calls group = {.struct_size = sizeof group,
-                                      .rank = rank,
-                                      .size = size_of_group,
-                                      .context = context,
-                                      .broadcast = broadcast,
-                                      .all_gather = all_gather};
+  const colltune_group_calls group = group_of(rank, size_of_group, context, broadcast, all_gather);
   const colltune_fetch what = {.struct_size = sizeof what, .generation = generation};
   int status = colltune_open(address, 60000, &client, &error);
   if (status == 0) status = colltune_table_fetch_in_group(client, &what, &group, &table, &error);

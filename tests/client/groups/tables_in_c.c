@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The colltune authors
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tables_in_c.h"
+#include "group_in_c.h"
 
 #include <colltune/client.h>
 #include <stdio.h>
@@ -140,12 +141,7 @@ int open_in_group_in_c(const char* path, int rank, int size_of_group, void* cont
                        size_t size) {
   colltune_error error = {.struct_size = sizeof error};
   colltune_table* table = NULL;
-  const colltune_group_calls group = {.struct_size = sizeof group,
-                                      .rank = rank,
-                                      .size = size_of_group,
-                                      .context = context,
-                                      .broadcast = broadcast,
-                                      .all_gather = all_gather};
+  const colltune_group_calls group = group_of(rank, size_of_group, context, broadcast, all_gather);
   const int status = colltune_table_open_in_group(path, &group, &table, &error);
   snprintf(text, size, "%s", status == 0 ? colltune_table_digest(table) : error.message);
   colltune_table_close(table);
