@@ -15,6 +15,7 @@
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
 #include "colltune/vocabulary/measurement.h"
+#include "colltune/vocabulary/variant_fit.h"
 #include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
@@ -180,6 +181,7 @@ struct LeftOut {
 
 /// A whole generation as stored, ordered by key, then family.
 struct PublishedTable : DecisionSet {
+  std::vector<VariantFit> fits{};  ///< by key and variant; none of a generation before version 9
   std::string published_at{};  ///< UTC, ISO 8601
   LeftOut left_out{};
 };

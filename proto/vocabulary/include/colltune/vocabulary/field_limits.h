@@ -16,6 +16,7 @@
 #include "colltune/vocabulary/members.h"
 #include "colltune/vocabulary/mesh.h"
 #include "colltune/vocabulary/utf8.h"
+#include "colltune/vocabulary/variant_fit.h"
 #include "colltune/vocabulary/world_members.h"
 
 // What the fields of the vocabulary may hold if a value comes from outside: from a peer, a results
@@ -89,6 +90,11 @@ inline constexpr std::array<NamedLimits, 4> unusual_limits<Measurement>{
      {"samples_ns", {.most_entries = 1U << 24U}},
      {"slowest_ranks", {.most_entries = 1U << 24U}},
      {"marks", {.most_entries = 1U << 24U}}}};
+/// A line through two times may begin below 0, and falls where the larger size was faster.
+template <>
+inline constexpr std::array<NamedLimits, 2> unusual_limits<FitSegment>{
+    {{"alpha_ns", {.least = std::numeric_limits<std::int64_t>::min()}},
+     {"beta_ns_per_byte", {.least = std::numeric_limits<std::int64_t>::min()}}}};
 /// Negative: not observed.
 template <>
 inline constexpr std::array<NamedLimits, 1> unusual_limits<Conditions>{{{"steal", {.least = -1}}}};
@@ -125,8 +131,8 @@ void check_entries(std::size_t entries, const FieldLimits& limits, const FieldPa
 /// Throws Error(invalid_argument) whose message begins with the path of the first bad field. A
 /// field is bad if its value violates its limits, is not UTF-8 or not a finite number, or
 /// contradicts another field: what check() refuses in problems and members, decisions that rank
-/// nothing, compositions without parts, variants that do not print as they parse. The work is
-/// linear in the size of `value`.
+/// nothing, compositions without parts, fits without sizes in order, variants that do not print as
+/// they parse. The work is linear in the size of `value`.
 template <class T>
 void check_value(const T& value, const FieldPath& path);
 
