@@ -33,7 +33,10 @@ class FitsAtSize {
   }
   [[nodiscard]] std::optional<FittedTime> time_of(const Variant& variant) const {
     const VariantFit* const fit = fit_of(variant);
-    return fit == nullptr ? std::nullopt : std::optional(predict(*fit, size_));
+    if (fit == nullptr) return {};
+    const FittedTime time = predict(*fit, size_);
+    // A line may reach 0 at a size of 0; that is no time.
+    return time.time > 0 ? std::optional(time) : std::nullopt;
   }
 
  private:
@@ -177,12 +180,12 @@ std::optional<TimePrediction> choose_by_fits(const Curve& curve, const Neighbour
                      [](const RankedVariant& one, const RankedVariant& other) {
                        return one.median < other.median;
                      });
-  const VariantFit* const fit = fits.fit_of(ranked.front().variant);
-  if (fit == nullptr) return {};
-  const FittedTime time = predict(*fit, size);
-  return TimePrediction{.low = std::chrono::nanoseconds(std::llround(std::floor(time.low))),
-                        .high = std::chrono::nanoseconds(std::llround(std::ceil(time.high))),
-                        .model = fit->model};
+  const Variant& first = ranked.front().variant;
+  const std::optional<FittedTime> time = fits.time_of(first);
+  if (!time) return {};
+  return TimePrediction{.low = std::chrono::nanoseconds(std::llround(std::floor(time->low))),
+                        .high = std::chrono::nanoseconds(std::llround(std::ceil(time->high))),
+                        .model = fits.fit_of(first)->model};
 }
 
 }  // namespace colltune

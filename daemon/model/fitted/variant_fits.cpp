@@ -57,6 +57,7 @@ struct LeftOutErrors {
   std::array<std::vector<double>, 3> by_position;
 
   void add(SizePosition position, double measured, double predicted) {
+    if (!(predicted > 0)) return;  // at a size of 0, a line through greater ones may say so
     by_position.at(static_cast<std::size_t>(position))
         .push_back(std::abs(std::log(measured / predicted)));
   }
