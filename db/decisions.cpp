@@ -315,17 +315,16 @@ void leave_out_unusable(PublishedTable& table) {
   std::erase_if(table.decisions, [&](const Decision& decision) {
     const std::string place = describe_place(decision);
     if (is_unusable(decision, place)) return true;
-    const bool names_lost =
-        lost.contains(decision.key.environment_digest) ||
-        std::ranges::any_of(decision.ranked, [&](const RankedVariant& ranked) {
-          return lost.contains(parts_named_by(ranked.variant));
-        });
+    const bool names_lost = lost.contains(decision.key.environment_digest) ||
+                            std::ranges::any_of(decision.ranked, [&](const RankedVariant& ranked) {
+                              return lost.contains(parts_named_by(ranked.variant));
+                            });
     if (names_lost) left_out.add(place + ": names what is left out");
     return names_lost;
   });
   std::erase_if(table.fits, [&](const VariantFit& fit) {
-    return is_unusable(
-        fit, "fit of " + to_string(fit.variant) + " for " + describe(fit.key.problem));
+    return is_unusable(fit,
+                       "fit of " + to_string(fit.variant) + " for " + describe(fit.key.problem));
   });
 }
 
@@ -456,7 +455,7 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
     table.decisions.push_back(stored.decision);
   }
   for (auto& record : read_environments(connection))
-    if (named.erase(record.digest) == 1) 
+    if (named.erase(record.digest) == 1)
       table.environments.emplace_back(std::move(record.digest), std::move(record.environment));
   if (!named.empty())
     fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");

@@ -13,8 +13,8 @@
 namespace colltune::db {
 
 /// Adds a generation in which `decisions` replace those of equal key and family; rows of the others
-/// stay unchanged. Its fits are what `fits_of` makes of all its decisions. Must be called in a write
-/// transaction.
+/// stay unchanged. Its fits are what `fits_of` makes of all its decisions. Must be called in a
+/// write transaction.
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
                           const std::string& published_at, const FitMaker& fits_of);
 

@@ -23,10 +23,8 @@ class FitsAtSize {
   FitsAtSize(const Curve& curve, Bytes size) : curve_(curve), size_(size) {}
 
   [[nodiscard]] const VariantFit* fit_of(const Variant& variant) const {
-    const auto found =
-        std::ranges::lower_bound(curve_.fits, variant, {}, [](const VariantFit* fit) -> auto& {
-          return fit->variant;
-        });
+    const auto found = std::ranges::lower_bound(
+        curve_.fits, variant, {}, [](const VariantFit* fit) -> auto& { return fit->variant; });
     const bool is_usable =
         found != curve_.fits.end() && (*found)->variant == variant && reaches(**found, size_);
     return is_usable ? *found : nullptr;
@@ -86,9 +84,8 @@ std::optional<NeighbourWinner> find_faster_winner(const Neighbours& around, cons
     const std::optional<FittedTime> time = fits.time_of(winner.variant);
     if (!time || !is_clearly_faster(*time, time_of_first)) continue;
     if (best && best->time.time <= time->time) continue;
-    best = {.entry = std::move(winner),
-            .time = *time,
-            .won_at = decision->key.problem.message_size};
+    best = {
+        .entry = std::move(winner), .time = *time, .won_at = decision->key.problem.message_size};
   }
   return best;
 }

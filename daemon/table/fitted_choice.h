@@ -22,7 +22,6 @@ namespace colltune {
 /// reaches the size.
 [[nodiscard]] std::optional<TimePrediction> choose_by_fits(const Curve& curve,
                                                            const Neighbours& around,
-                                                           const Asked& asked,
-                                                           RankedAround& found);
+                                                           const Asked& asked, RankedAround& found);
 
 }  // namespace colltune

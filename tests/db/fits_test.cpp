@@ -39,7 +39,8 @@ class Fits : public ::testing::Test {
   Generation publish(std::vector<VariantFit> fits) {
     return publish(std::move(fits), {some_decision(1024, environment_)});
   }
-  [[nodiscard]] std::vector<VariantFit> fits(const std::optional<std::uint64_t>& number = {}) const {
+  [[nodiscard]] std::vector<VariantFit> fits(
+      const std::optional<std::uint64_t>& number = {}) const {
     return StoreReader(path()).published(number).fits;
   }
   [[nodiscard]] std::filesystem::path path() const { return folder_ / "a.db"; }
@@ -122,8 +123,11 @@ TEST_F(Fits, MalformedOnesAreRefusedAndNothingIsPublished) {
   for (const VariantFit& fit : {no_order, elsewhere, short_one, outside, infinite})
     EXPECT_EQ(error_of([&] { publish({fit}); }), StatusCode::invalid_argument);
   std::string message;
-  EXPECT_EQ(error_of([&] { publish({some_fit(1024, environment_), some_fit(1024, environment_)}); },
-                     &message),
+  EXPECT_EQ(error_of(
+                [&] {
+                  publish({some_fit(1024, environment_), some_fit(1024, environment_)});
+                },
+                &message),
             StatusCode::invalid_argument);
   EXPECT_NE(message.find("is given twice"), std::string::npos) << message;
   EXPECT_EQ(error_of([&] { (void)fits(); }), StatusCode::not_found);
@@ -132,9 +136,10 @@ TEST_F(Fits, MalformedOnesAreRefusedAndNothingIsPublished) {
 
 TEST_F(Fits, DamageIsNoticed) {
   publish({some_fit(1024, environment_), some_fit(2048, environment_)});
-  const std::array<const char*, 4> damages{
-      "UPDATE variant_fit SET model = 'another' WHERE id = 1", "DELETE FROM variant_fit WHERE id = 2",
-      "UPDATE generation SET fit_count = 1", "UPDATE variant_fit SET valid_to = 1 WHERE id = 1"};
+  const std::array<const char*, 4> damages{"UPDATE variant_fit SET model = 'another' WHERE id = 1",
+                                           "DELETE FROM variant_fit WHERE id = 2",
+                                           "UPDATE generation SET fit_count = 1",
+                                           "UPDATE variant_fit SET valid_to = 1 WHERE id = 1"};
   for (const char* damage : damages) {
     const auto copy = folder_ / "copy.db";
     std::filesystem::copy_file(snapshot_path(path()), copy,

@@ -17,9 +17,9 @@
 namespace colltune::test {
 namespace {
 
-using db::OpenMode;
 using db::Connection;
 using db::Migration;
+using db::OpenMode;
 
 constexpr std::int64_t version_now = 9;
 

@@ -152,8 +152,7 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
 
 /// The table of what `origin` names. Only a database has fits.
 DecisionTable open_table(const Origin& origin) {
-  if (!origin.server.empty() || !origin.table.empty())
-    return DecisionTable(read_decisions(origin));
+  if (!origin.server.empty() || !origin.table.empty()) return DecisionTable(read_decisions(origin));
   PublishedTable published = read_published(origin.database, origin.generation);
   std::vector<VariantFit> fits = std::move(published.fits);
   return DecisionTable(std::move(published), std::move(fits));

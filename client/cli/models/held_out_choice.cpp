@@ -48,9 +48,8 @@ std::optional<AnswersWithout> answers_without(const ReportedSweep& sweep, const 
   std::ranges::copy_if(sweep.decisions, std::back_inserter(others),
                        [&](const Decision& each) { return each.key != key; });
   std::vector<VariantFit> fits = fits_of(others);
-  DecisionSet set{.decisions = std::move(others),
-                  .members = sweep.members,
-                  .compositions = sweep.compositions};
+  DecisionSet set{
+      .decisions = std::move(others), .members = sweep.members, .compositions = sweep.compositions};
   const DecisionTable with_fits(set, std::move(fits));
   const DecisionTable without(std::move(set));
   const auto winner_of = [&](const DecisionTable& table) {

@@ -24,17 +24,17 @@ struct HeldOutChoice {
   double time_by_clear_fit = 0;
   double time_of_baseline = 0;
   double time_by_decision = 0;  ///< of what the sweep chose with this size measured
-  Variant by_table;   ///< of a table without fits
-  Variant with_fits;  ///< of the table with its fits, which is what lookups answer
+  Variant by_table;             ///< of a table without fits
+  Variant with_fits;            ///< of the table with its fits, which is what lookups answer
   Variant by_fit;
   Variant by_clear_fit;  ///< as by_fit, if faster than by_table by more than both intervals
   Variant by_decision;
 };
 
 /// For each decided key over all families: the answers of the table of all other decisions, without
-/// and with their fits, and the fastest by fitted times among the answer without, the baseline and the winners at the neighbouring
-/// sizes that were ranked at both. `curves` are those of `set`. A key without another size of its
-/// problem is left out.
+/// and with their fits, and the fastest by fitted times among the answer without, the baseline and
+/// the winners at the neighbouring sizes that were ranked at both. `curves` are those of `set`. A
+/// key without another size of its problem is left out.
 [[nodiscard]] std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
                                                           std::span<const SweptCurve> curves,
                                                           const CurveSet& set);

@@ -43,8 +43,8 @@ double time_beyond(double last_time, Bytes last, const AlphaBeta& line, Bytes si
 std::vector<FitSegment> segments_of(std::span<const CurvePoint> points) {
   std::vector<FitSegment> segments;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const AlphaBeta line = i + 1 < points.size() ? line_through(points[i], points[i + 1])
-                                                 : line_beyond(points);
+    const AlphaBeta line =
+        i + 1 < points.size() ? line_through(points[i], points[i + 1]) : line_beyond(points);
     segments.push_back({.from = points[i].size, .alpha = line.alpha, .beta = line.beta});
   }
   return segments;
@@ -202,9 +202,8 @@ FittedTime predict(const VariantFit& fit, Bytes size) {
     found.time = time_beyond(last_time, last, line_of(fit.segments.back()), size);
   } else {
     // The last segment whose line holds at this size; at the last size that of the one before.
-    const auto above =
-        std::ranges::upper_bound(fit.segments.begin() + 1, fit.segments.end() - 1, size, {},
-                                 &FitSegment::from);
+    const auto above = std::ranges::upper_bound(fit.segments.begin() + 1, fit.segments.end() - 1,
+                                                size, {}, &FitSegment::from);
     found.time = line_of(*(above - 1)).at(size);
   }
   found.low = found.time * interval->low;

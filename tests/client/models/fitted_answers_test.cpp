@@ -16,9 +16,9 @@
 namespace colltune {
 namespace {
 
+using testing::decision;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::decision;
 using testing::ranked;
 using testing::Result;
 using testing::test_environment;
@@ -38,8 +38,7 @@ std::vector<Decision> crossing_decisions() {
         ranked("cpu.one_shot{n=2}", rival, static_cast<double>(base) / rival),
         ranked("mpi.default", base, 1.0)};
     const bool is_proven = size >= 16 * KiB;
-    decisions.push_back(
-        decision(test_key(size), is_proven ? all : std::vector{all[1], all[0]}));
+    decisions.push_back(decision(test_key(size), is_proven ? all : std::vector{all[1], all[0]}));
     decisions.back().verdict = is_proven ? Verdict::displaced : Verdict::kept;
   }
   return decisions;
@@ -57,9 +56,9 @@ class FittedAnswers : public testing::Cli {
 
   [[nodiscard]] Result ask(std::uint64_t bytes, std::vector<std::string> more = {},
                            const std::string& command = "lookup") const {
-    std::vector<std::string> all{command,          "all_reduce", "--dtype", "f32",
-                                 "--nodes",        "1",          "--ranks-per-node",
-                                 "2",              "--bytes",    std::to_string(bytes)};
+    std::vector<std::string> all{
+        command, "all_reduce",       "--dtype", "f32",     "--nodes",
+        "1",     "--ranks-per-node", "2",       "--bytes", std::to_string(bytes)};
     if (more.empty()) more = {"--db", database};
     all.insert(all.end(), more.begin(), more.end());
     return colltune(all);
@@ -149,8 +148,7 @@ class ServedFittedAnswers : public FittedAnswers {
 TEST_F(ServedFittedAnswers, AClientGetsThePredictionOverTheWire) {
   const Client client(daemon_.address, std::chrono::seconds(60));
   const auto find = [&](std::uint64_t bytes) {
-    return client
-        .lookup_once({.problem = test_key(bytes).problem, .nodes = 1, .ranks_per_node = 2})
+    return client.lookup_once({.problem = test_key(bytes).problem, .nodes = 1, .ranks_per_node = 2})
         .answer;
   };
   const LookupAnswer between = find(8 * KiB);
@@ -194,8 +192,8 @@ TEST_F(ServedFittedAnswers, TheCInterfaceFillsAStructureOfAnyVersion) {
   EXPECT_GE(larger.known.high_ns, colltune_answer_median_ns(between, 0));
   EXPECT_EQ(larger.later, 7);
   EXPECT_EQ(larger.known.struct_size, sizeof larger);
-  colltune_prediction untouched{.struct_size = sizeof untouched, .low_ns = 1, .high_ns = 2,
-                                .model = "as it was"};
+  colltune_prediction untouched{
+      .struct_size = sizeof untouched, .low_ns = 1, .high_ns = 2, .model = "as it was"};
   EXPECT_EQ(colltune_answer_prediction(measured, &untouched), 5);
   EXPECT_EQ(colltune_answer_prediction(nullptr, &untouched), 3);
   EXPECT_EQ(colltune_answer_prediction(between, nullptr), 3);

@@ -182,7 +182,7 @@ struct LeftOut {
 /// A whole generation as stored, ordered by key, then family.
 struct PublishedTable : DecisionSet {
   std::vector<VariantFit> fits{};  ///< by key and variant; none of a generation before version 9
-  std::string published_at{};  ///< UTC, ISO 8601
+  std::string published_at{};      ///< UTC, ISO 8601
   LeftOut left_out{};
 };
 

@@ -89,10 +89,10 @@ class Store {
   /// its key; a decision that is carried over loses that variant instead (without_quarantined).
   /// Error(failed_precondition) also if a decision ranks a variant whose composition is not stored:
   /// call note_compositions first. `fits_of` is called once, in the transaction, with all decisions
-  /// that the generation gets, and what it returns is stored with them; without it the generation has
-  /// no fits. Then writes the immutable snapshot that readers open and renames
-  /// it into place. If only that fails, the generation is stored, the Error says so, and the next
-  /// call or the next owner writes the snapshot.
+  /// that the generation gets, and what it returns is stored with them; without it the generation
+  /// has no fits. Then writes the immutable snapshot that readers open and renames it into place.
+  /// If only that fails, the generation is stored, the Error says so, and the next call or the next
+  /// owner writes the snapshot.
   Generation publish(std::span<const Decision> decisions, const std::string& published_at,
                      const FitMaker& fits_of = {});
 

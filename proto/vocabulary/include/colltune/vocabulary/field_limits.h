@@ -27,7 +27,7 @@ namespace colltune {
 
 /// What a field may hold.
 struct FieldLimits {
-  std::int64_t least = 0;  ///< of a number
+  std::int64_t least = 0;                                          ///< of a number
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< of a number
   std::size_t longest_text = 4096;                                 ///< bytes
   std::size_t most_entries = 65'536;                               ///< of a list

@@ -112,8 +112,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
           .input = query.input.value_or(default_input)};
 }
 
-/// Where a model expects the time of a variant that was not measured at the size: within these bounds
-/// lay 90 % of the measured times that were left out of the model.
+/// Where a model expects the time of a variant that was not measured at the size: within these
+/// bounds lay 90 % of the measured times that were left out of the model.
 struct TimePrediction {
   std::chrono::nanoseconds low{};
   std::chrono::nanoseconds high{};
