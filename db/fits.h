@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "colltune/vocabulary/variant_fit.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "schema.h"
 
 namespace colltune::db {

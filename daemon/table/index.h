@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "colltune/table/decision_table.h"
-#include "colltune/vocabulary/variant_fit.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 
 namespace colltune {
 

@@ -14,8 +14,8 @@
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/measurement.h"
-#include "colltune/vocabulary/variant_fit.h"
 #include "colltune/vocabulary/world_members.h"
 
 namespace colltune {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "colltune/vocabulary/decision_set.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
-#include "colltune/vocabulary/variant_fit.h"
 
 namespace colltune {
 

@@ -11,12 +11,12 @@
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/measurement.h"
 #include "colltune/vocabulary/members.h"
 #include "colltune/vocabulary/mesh.h"
 #include "colltune/vocabulary/utf8.h"
-#include "colltune/vocabulary/variant_fit.h"
 #include "colltune/vocabulary/world_members.h"
 
 // What the fields of the vocabulary may hold if a value comes from outside: from a peer, a results

@@ -7,7 +7,7 @@
 
 #include "colltune/model/fitted/curve_set.h"
 #include "colltune/vocabulary/decision.h"
-#include "colltune/vocabulary/variant_fit.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 
 namespace colltune {
 
