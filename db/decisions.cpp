@@ -13,6 +13,7 @@
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/field_limits.h"
 #include "failures.h"
+#include "fits.h"
 #include "journal.h"
 #include "members.h"
 #include "sqlite/columns.h"
@@ -48,10 +49,12 @@ struct StoredGeneration {
   std::string published_at;
   std::string content_digest;
   std::int64_t decision_count = 0;
+  FitTotals fits;
 };
 
 Row row_of(const StoredGeneration& generation) {
-  return {generation.published_at, generation.content_digest, generation.decision_count};
+  return {generation.published_at, generation.content_digest, generation.decision_count,
+          generation.fits.count, generation.fits.digest};
 }
 
 Row row_of(const StoredDecision& stored) {
@@ -92,6 +95,8 @@ std::map<std::int64_t, StoredGeneration> load_generations(Connection& connection
               cursor.get(generation.published_at);
               cursor.get(generation.content_digest);
               cursor.get(generation.decision_count);
+              cursor.get(generation.fits.count);
+              cursor.get(generation.fits.digest);
               generations.emplace(id, std::move(generation));
             });
   const bool whole = static_cast<std::int64_t>(generations.size()) == meta.generation_count &&
@@ -310,16 +315,18 @@ void leave_out_unusable(PublishedTable& table) {
   std::erase_if(table.decisions, [&](const Decision& decision) {
     const std::string place = describe_place(decision);
     if (is_unusable(decision, place)) return true;
-    const bool names_lost =
-        lost.contains(decision.key.environment_digest) ||
-        std::ranges::any_of(decision.ranked, [&](const RankedVariant& ranked) {
-          return lost.contains(parts_named_by(ranked.variant));
-        });
+    const bool names_lost = lost.contains(decision.key.environment_digest) ||
+                            std::ranges::any_of(decision.ranked, [&](const RankedVariant& ranked) {
+                              return lost.contains(parts_named_by(ranked.variant));
+                            });
     if (names_lost) left_out.add(place + ": names what is left out");
     return names_lost;
   });
+  std::erase_if(table.fits, [&](const VariantFit& fit) {
+    return is_unusable(fit,
+                       "fit of " + to_string(fit.variant) + " for " + describe(fit.key.problem));
+  });
 }
-
 
 [[noreturn]] void fail_without_generation(const Connection& connection) {
   throw Error(StatusCode::not_found,
@@ -327,15 +334,25 @@ void leave_out_unusable(PublishedTable& table) {
                   ": no generation was published yet; a sweep publishes one when it ends");
 }
 
+std::vector<VariantFit> make_fits(const Complete& complete, const FitMaker& fits_of) {
+  if (!fits_of) return {};
+  std::vector<Decision> decisions;
+  decisions.reserve(complete.size());
+  for (const auto& [place, stored] : complete) decisions.push_back(stored.decision);
+  return fits_of(decisions);
+}
+
 /// Stores the generation that `draft` has become.
 Generation finish_generation(Connection& connection, const Draft& draft, Meta meta,
-                             const std::string& published_at) {
+                             const std::string& published_at, const FitMaker& fits_of) {
   const std::string digest = digest_of_content(draft.complete);
+  FitTotals fits = put_fits(connection, draft.number, make_fits(draft.complete, fits_of));
   insert_row(
       connection, generation_table(), draft.number,
       row_of(StoredGeneration{.published_at = published_at,
                               .content_digest = digest,
-                              .decision_count = static_cast<std::int64_t>(draft.complete.size())}));
+                              .decision_count = static_cast<std::int64_t>(draft.complete.size()),
+                              .fits = std::move(fits)}));
   meta.newest_generation = draft.number;
   meta.highest_number = draft.number;
   ++meta.generation_count;
@@ -346,7 +363,7 @@ Generation finish_generation(Connection& connection, const Draft& draft, Meta me
 }  // namespace
 
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
-                          const std::string& published_at) {
+                          const std::string& published_at, const FitMaker& fits_of) {
   std::set<Place> places;
   for (const Decision& decision : decisions) check_decision(decision, places);
   const auto quarantines = read_quarantines_in_force(connection);
@@ -365,11 +382,11 @@ Generation put_generation(Connection& connection, std::span<const Decision> deci
     if (stored.id == 0 || stored.decision != decision) replace(connection, draft, stored, decision);
   }
   leave_out_quarantined(connection, draft, quarantines);
-  return finish_generation(connection, draft, meta, published_at);
+  return finish_generation(connection, draft, meta, published_at, fits_of);
 }
 
 Generation put_generation_like(Connection& connection, std::uint64_t number,
-                               const std::string& published_at) {
+                               const std::string& published_at, const FitMaker& fits_of) {
   const Meta meta = read_meta(connection);
   const auto generations = load_generations(connection, meta);
   if (generations.empty()) fail_without_generation(connection);
@@ -397,7 +414,7 @@ Generation put_generation_like(Connection& connection, std::uint64_t number,
       replace(connection, draft, stored, old.decision);
   }
   leave_out_quarantined(connection, draft, read_quarantines_in_force(connection));
-  return finish_generation(connection, draft, meta, published_at);
+  return finish_generation(connection, draft, meta, published_at, fits_of);
 }
 
 std::vector<GenerationRecord> read_generations(Connection& connection) {
@@ -438,12 +455,13 @@ PublishedTable read_published(Connection& connection, const std::optional<std::u
     table.decisions.push_back(stored.decision);
   }
   for (auto& record : read_environments(connection))
-    if (named.erase(record.digest) == 1) 
+    if (named.erase(record.digest) == 1)
       table.environments.emplace_back(std::move(record.digest), std::move(record.environment));
   if (!named.empty())
     fail_row(connection, "environment", 0, "with digest " + *named.begin() + " is missing");
   table.members = members_of(connection, table.decisions);
   table.compositions = compositions_of(connection, table.decisions);
+  table.fits = read_fits(connection, generation.number, generation.fits);
   leave_out_unusable(table);
   return table;
 }

@@ -7,21 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "colltune/db/records.h"
+#include "colltune/db/store.h"
 #include "schema.h"
 
 namespace colltune::db {
 
 /// Adds a generation in which `decisions` replace those of equal key and family; rows of the others
-/// stay unchanged. Must be called in a write transaction.
+/// stay unchanged. Its fits are what `fits_of` makes of all its decisions. Must be called in a
+/// write transaction.
 Generation put_generation(Connection& connection, std::span<const Decision> decisions,
-                          const std::string& published_at);
+                          const std::string& published_at, const FitMaker& fits_of);
 
 /// Adds a generation with exactly the decisions of generation `number`, except for variants
 /// quarantined since. Error(not_found) if there is no such generation, Error(failed_precondition)
 /// if it is the newest. Must be called in a write transaction.
 Generation put_generation_like(Connection& connection, std::uint64_t number,
-                               const std::string& published_at);
+                               const std::string& published_at, const FitMaker& fits_of);
 
 /// All generations, oldest first.
 [[nodiscard]] std::vector<GenerationRecord> read_generations(Connection& connection);

@@ -31,6 +31,7 @@ void apply_version_4(Connection& connection);
 void apply_version_6(Connection& connection);
 void apply_version_7(Connection& connection);
 void apply_version_8(Connection& connection);
+void apply_version_9(Connection& connection);
 /// All steps, ascending from 1. This program reads and writes the last one's version.
 [[nodiscard]] std::span<const Migration> schema_history();
 
@@ -43,6 +44,7 @@ void apply_version_8(Connection& connection);
 [[nodiscard]] const Table& generation_table();
 [[nodiscard]] const Table& decision_table();
 [[nodiscard]] const Table& ranked_variant_table();
+[[nodiscard]] const Table& variant_fit_table();
 [[nodiscard]] const Table& failure_table();
 [[nodiscard]] const Table& quarantine_table();
 [[nodiscard]] const Table& world_members_table();

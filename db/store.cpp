@@ -232,17 +232,19 @@ void bring_out(Connection& connection, const Generation& generation) {
 
 }  // namespace
 
-Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at) {
+Generation Store::publish(std::span<const Decision> decisions, const std::string& published_at,
+                          const FitMaker& fits_of) {
   Generation generation = impl_->transact([&](Connection& connection) {
-    return db::put_generation(connection, decisions, published_at);
+    return db::put_generation(connection, decisions, published_at, fits_of);
   });
   bring_out(impl_->connection(), generation);
   return generation;
 }
 
-Generation Store::publish_again(std::uint64_t number, const std::string& published_at) {
+Generation Store::publish_again(std::uint64_t number, const std::string& published_at,
+                                const FitMaker& fits_of) {
   Generation generation = impl_->transact([&](Connection& connection) {
-    return db::put_generation_like(connection, number, published_at);
+    return db::put_generation_like(connection, number, published_at, fits_of);
   });
   bring_out(impl_->connection(), generation);
   return generation;

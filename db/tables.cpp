@@ -80,7 +80,9 @@ const Table& measurement_table() {
 }
 
 const Table& generation_table() {
-  static const Table table{"generation", {"published_at", "content_digest", "decision_count"}};
+  static const Table table{
+      "generation",
+      {"published_at", "content_digest", "decision_count", "fit_count", "fit_digest"}};
   return table;
 }
 
@@ -92,6 +94,12 @@ const Table& decision_table() {
 const Table& ranked_variant_table() {
   static const Table table =
       table_of<RankedVariant>("ranked_variant", {"decision_id", "position"}, {});
+  return table;
+}
+
+const Table& variant_fit_table() {
+  static const Table table =
+      table_of<VariantFit>("variant_fit", {"key_id"}, {"valid_from", "valid_to"});
   return table;
 }
 

@@ -61,6 +61,7 @@ nlohmann::json answer_to_json(const LookupAnswer& answer,
   json["compositions"] = nlohmann::json::object();
   for (const Composition& composition : answer.compositions)
     json["compositions"][parts_name(composition)] = to_json_value(composition);
+  json["prediction"] = answer.prediction ? to_json_value(*answer.prediction) : nlohmann::json();
   if (environment) json["environment"] = to_json_value(*environment);
   return json;
 }

@@ -10,8 +10,9 @@
 namespace colltune {
 namespace {
 
-/// The size of the structure's first version.
+/// The sizes of the structures' first versions.
 constexpr std::size_t smallest_apply = sizeof(colltune_apply);
+constexpr std::size_t smallest_prediction = sizeof(colltune_prediction);
 
 const RankedVariant* ranked_at(const colltune_answer* answer, std::size_t rank) noexcept {
   return answer && rank < answer->answer.decision.ranked.size()
@@ -93,6 +94,23 @@ int colltune_answer_apply(const colltune_answer* answer, size_t rank, colltune_a
                            .variable_count = settings.variables.size(),
                            .how = settings.how.c_str()};
   std::memcpy(apply, &own, std::min(size, sizeof own));
+  return 0;
+}
+
+int colltune_answer_prediction(const colltune_answer* answer, colltune_prediction* prediction) {
+  constexpr int refused = static_cast<int>(colltune::StatusCode::invalid_argument);
+  if (!answer || !prediction) return refused;
+  // The caller's structure may be shorter or longer than ours.
+  std::size_t size = 0;
+  std::memcpy(&size, prediction, sizeof size);
+  if (size < colltune::smallest_prediction) return refused;
+  const auto& found = answer->answer.prediction;
+  if (!found) return static_cast<int>(colltune::StatusCode::not_found);
+  const colltune_prediction own{.struct_size = size,
+                                .low_ns = found->low.count(),
+                                .high_ns = found->high.count(),
+                                .model = found->model.c_str()};
+  std::memcpy(prediction, &own, std::min(size, sizeof own));
   return 0;
 }
 

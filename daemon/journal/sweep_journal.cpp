@@ -10,6 +10,7 @@
 
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/json/output_file.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/error.h"
 
@@ -164,7 +165,7 @@ std::optional<Generation> SweepJournal::finish(SweepState state, std::span<const
   std::optional<Generation> generation;
   // Quarantined variants leave the table with the next generation.
   if (!published.empty() || !store_->quarantines().empty())
-    generation = store_->publish(published, sweep_.finished_at);
+    generation = store_->publish(published, sweep_.finished_at, fits_of);
   store_->finish_sweep(sweep_.uuid, state, sweep_.finished_at, summary);
   return generation;
 }

@@ -9,6 +9,7 @@
 #include "answer_groups.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "explain.h"
+#include "fitted_choice.h"
 #include "index.h"
 #include "members_choice.h"
 #include "rank_around.h"
@@ -114,8 +115,9 @@ TuningKey key_of_answer(const Asked& asked, TuningKey measured) {
 }
 
 /// Answers from the sizes around `asked`; the caller fills in match and generation.
-LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
+LookupAnswer answer_from(const Curve& curve, const Neighbours& around, const Asked& asked) {
   RankedAround found = rank_around(around, asked);
+  std::optional<TimePrediction> prediction = choose_by_fits(curve, around, asked, found);
   const Decision* const basis = found.basis;
   Ranking& ranking = found.ranking;
   if (ranking.ranked.empty()) fail_no_variant(*basis, asked);
@@ -130,6 +132,7 @@ LookupAnswer answer_from(const Neighbours& around, const Asked& asked) {
                      .verdict = ranking.verdict,
                      .status = ranking.status,
                      .confirmation = ranking.confirmation};
+  answer.prediction = std::move(prediction);
   return answer;
 }
 
@@ -214,11 +217,12 @@ std::vector<Regime> other_regimes(const Index& index, const LookupQuery& query) 
 
 }  // namespace
 
-DecisionTable::DecisionTable(DecisionSet set) : set_(std::move(set)) {
+DecisionTable::DecisionTable(DecisionSet set, std::vector<VariantFit> fits)
+    : set_(std::move(set)), fits_(std::move(fits)) {
   std::ranges::sort(set_.decisions, {}, [](const Decision& decision) {
     return std::tie(decision.key, decision.family);
   });
-  index_ = std::make_unique<const Index>(set_.decisions, set_.members, set_.compositions);
+  index_ = std::make_unique<const Index>(set_.decisions, set_.members, set_.compositions, fits_);
 }
 
 DecisionTable::~DecisionTable() = default;
@@ -265,7 +269,7 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
                                            " was not measured, and only an exact match is "
                                            "accepted; measured are " +
                                            describe_sizes(curve));
-  LookupAnswer answer = answer_from(around, asked);
+  LookupAnswer answer = answer_from(curve, around, asked);
   answer.match = is_other_environment ? MatchLevel::any_environment
                  : is_measured        ? MatchLevel::exact
                                       : MatchLevel::nearest_size;

@@ -103,6 +103,11 @@ void set_members(Curve& curve, const KnownMembers& known) {
   curve.apart.clear();
 }
 
+TuningKey without_size(TuningKey key) {
+  key.problem.message_size = {};
+  return key;
+}
+
 bool names_composition(const Decision& decision) {
   return std::ranges::any_of(decision.ranked, [](const RankedVariant& ranked) {
     return !parts_named_by(ranked.variant).empty();
@@ -119,7 +124,8 @@ bool is_for_some_members(const Decision& decision) {
 
 DecisionTable::Index::Index(std::span<const Decision> decisions,
                             std::span<const WorldMembers> members,
-                            std::span<const Composition> compositions) {
+                            std::span<const Composition> compositions,
+                            std::span<const VariantFit> fits) {
   for (const Composition& composition : compositions)
     compositions_.emplace(parts_name(composition), &composition);
   for (const Decision& decision : decisions) {
@@ -157,6 +163,22 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
       if (!known.is_empty()) set_members(curve, known);
     }
   }
+  set_fits(fits);
+}
+
+void DecisionTable::Index::set_fits(std::span<const VariantFit> fits) {
+  if (fits.empty()) return;
+  std::map<TuningKey, std::vector<const VariantFit*>> by_problem;
+  for (const VariantFit& fit : fits) by_problem[without_size(fit.key)].push_back(&fit);
+  for (auto& [key, of_problem] : by_problem)
+    std::ranges::sort(of_problem, {},
+                      [](const VariantFit* fit) -> const Variant& { return fit->variant; });
+  for (auto& [packed, curves] : curves_)
+    for (Curve& curve : curves) {
+      if (!curve.apart.empty()) continue;
+      const auto own = by_problem.find(without_size(curve.decisions.front()->key));
+      if (own != by_problem.end()) curve.fits = own->second;
+    }
 }
 
 std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query,

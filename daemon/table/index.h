@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "colltune/table/decision_table.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 
 namespace colltune {
 
@@ -28,6 +29,8 @@ struct Curve {
   const Members* members = nullptr;
   /// One curve for each distinct members, if the decisions were measured with different members.
   std::vector<Curve> apart = {};
+  /// By variant. None if the decisions were measured with different members: the fits mix them.
+  std::vector<const VariantFit*> fits = {};
 };
 
 /// Curves by problem and family, pointing into the table's decisions. To find a decision takes one
@@ -37,7 +40,7 @@ class DecisionTable::Index {
   /// `decisions` must be sorted by key and family. Throws Error(invalid_argument) for two decisions
   /// of one key and family, and for a decision without variants.
   Index(std::span<const Decision> decisions, std::span<const WorldMembers> members,
-        std::span<const Composition> compositions);
+        std::span<const Composition> compositions, std::span<const VariantFit> fits);
 
   /// Every curve of `regime` that the query admits, in any environment. Among the curves of one
   /// world and environment, the one of the strictest numeric class that does not exceed the one
@@ -54,6 +57,8 @@ class DecisionTable::Index {
   [[nodiscard]] std::vector<const Curve*> all() const;
 
  private:
+  void set_fits(std::span<const VariantFit> fits);
+
   struct TextHash : std::hash<std::string_view> {
     using is_transparent = void;
   };

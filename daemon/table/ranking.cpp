@@ -45,15 +45,6 @@ RankedVariant interpolate(const RankedVariant& low, const RankedVariant& high, B
   return out;
 }
 
-/// Whether a decision proves `variant`, which means that it ranks before the baseline.
-bool is_proven(const Decision& decision, const Variant& variant) {
-  for (const RankedVariant& ranked : decision.ranked) {
-    if (ranked.is_baseline) return false;
-    if (ranked.variant == variant) return true;
-  }
-  return false;
-}
-
 /// Whether a decision proves any variant of `implementation`.
 bool is_any_proven(const Decision& decision, const std::string& implementation) {
   for (const RankedVariant& ranked : decision.ranked) {
@@ -143,6 +134,14 @@ std::string why_not(const RankedVariant& variant, const Asked& asked) {
   if (variant.numeric_class < asked.problem.numeric_class)
     return "guarantees numeric class " + std::string(name_of(variant.numeric_class)) + " only";
   return why_outside(variant.limits, asked.problem, asked.ranks);
+}
+
+bool is_proven(const Decision& decision, const Variant& variant) {
+  for (const RankedVariant& ranked : decision.ranked) {
+    if (ranked.is_baseline) return false;
+    if (ranked.variant == variant) return true;
+  }
+  return false;
 }
 
 Ranking rank_at(const Decision& decision, const Asked& asked) {

@@ -39,6 +39,9 @@ struct Ranking {
 /// numeric class; empty if it can and does.
 [[nodiscard]] std::string why_not(const RankedVariant& variant, const Asked& asked);
 
+/// Whether a decision proves `variant`, which means that it ranks before the baseline, if any.
+[[nodiscard]] bool is_proven(const Decision& decision, const Variant& variant);
+
 /// The decision for exactly this size, without the variants that cannot run the problem. If the
 /// winner is removed, the next variant follows; the decision's order already places unproven ones
 /// behind the baseline. What fresh launches confirmed about the winner does not hold for the next

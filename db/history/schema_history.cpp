@@ -206,7 +206,7 @@ CREATE TABLE composition (
 ) STRICT;
 )sql";
 
-constexpr std::array<Migration, 8> history{{
+constexpr std::array<Migration, 9> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
@@ -215,6 +215,7 @@ constexpr std::array<Migration, 8> history{{
     {6, apply_version_6},
     {7, apply_version_7},
     {8, apply_version_8, true, true},
+    {9, apply_version_9},
 }};
 
 }  // namespace

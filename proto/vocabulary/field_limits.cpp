@@ -42,6 +42,18 @@ void check_whole(const Composition& composition, const FieldPath& path) {
   if (composition.parts.empty())
     fail({&path, "parts"}, "is empty; a composition has at least one part");
 }
+void check_whole(const FitInterval& interval, const FieldPath& path) {
+  if (!(interval.low > 0) || interval.low > 1 || interval.high < 1)
+    fail(path, "must contain 1, and its low end must be above 0");
+}
+void check_whole(const VariantFit& fit, const FieldPath& path) {
+  if (fit.segments.size() < 2) fail({&path, "segments"}, "must be at least 2, one for each size");
+  if (fit.segments.front().from != fit.key.problem.message_size)
+    fail({&path, "segments"}, "do not begin at the size of the key");
+  for (std::size_t i = 1; i < fit.segments.size(); ++i)
+    if (fit.segments[i].from <= fit.segments[i - 1].from)
+      fail({&path, "segments", static_cast<int>(i)}, "does not begin behind the one before");
+}
 void check_whole(const Decision& decision, const FieldPath& path) {
   if (decision.ranked.empty())
     fail({&path, "ranked"}, "is empty; a decision ranks at least one variant");
@@ -186,6 +198,7 @@ template void check_value(const Provenance&, const FieldPath&);
 template void check_value(const Members&, const FieldPath&);
 template void check_value(const WorldMembers&, const FieldPath&);
 template void check_value(const Composition&, const FieldPath&);
+template void check_value(const VariantFit&, const FieldPath&);
 template void check_value(const Measurement&, const FieldPath&);
 template void check_value(const LookupQuery&, const FieldPath&);
 template void check_value(const LookupAnswer&, const FieldPath&);

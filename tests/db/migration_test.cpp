@@ -17,11 +17,11 @@
 namespace colltune::test {
 namespace {
 
-using db::OpenMode;
 using db::Connection;
 using db::Migration;
+using db::OpenMode;
 
-constexpr std::int64_t version_now = 8;
+constexpr std::int64_t version_now = 9;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -273,6 +273,46 @@ TEST(Migration, AFileOfVersion6KeepsEverythingAndTakesVariables) {
   EXPECT_EQ(reader.sweeps().back().environment_digest, digest_of(set));
 }
 
+TEST(Migration, AFileOfVersion8KeepsEverythingAndTakesFits) {
+  const TemporaryFolder folder;
+  make_version(8, folder / "a.db", true);
+  const Contents before = contents_of(8, uuid_in(folder / "a.db"));
+  const VariantFit fit{.key = before.decisions.front().key,
+                       .variant = before.decisions.front().ranked.front().variant,
+                       .model = "some_model",
+                       .segments = {{.from = before.decisions.front().key.problem.message_size,
+                                     .alpha = 1.5,
+                                     .beta = 0.25},
+                                    {.from = {1ULL << 40U}, .alpha = -2, .beta = 0.5}},
+                       .inside = {},
+                       .below = {},
+                       .beyond = {}};
+  Store store(folder / "a.db");
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
+  EXPECT_TRUE(StoreReader(folder / "a.db").published().fits.empty());
+  EXPECT_EQ(version_of(folder / "a.db.v8.backup"), 8);
+  EXPECT_EQ(read_all(StoreReader(snapshot_path(folder / "a.db"))), before);
+  store.publish(std::vector<Decision>(), "t",
+                [&](std::span<const Decision>) { return std::vector{fit}; });
+  const StoreReader reader(folder / "a.db");
+  EXPECT_EQ(reader.published().fits, std::vector{fit});
+  EXPECT_EQ(reader.published().decisions, before.decisions);
+  EXPECT_TRUE(reader.published(before.generation.number).fits.empty());
+}
+
+TEST(Migration, DamageInAGenerationOfVersion8StopsTheStep) {
+  const TemporaryFolder folder;
+  make_version(8, folder / "a.db");
+  {
+    Connection connection(folder / "a.db", OpenMode::owner);
+    connection.execute("UPDATE generation SET published_at = 'never' WHERE id = 1");
+  }
+  std::string message;
+  EXPECT_EQ(error_of([&] { Store store(folder / "a.db"); }, &message), StatusCode::data_loss);
+  EXPECT_NE(message.find("table generation, row 1"), std::string::npos) << message;
+  EXPECT_EQ(version_of(folder / "a.db"), 8);
+}
+
 TEST(Migration, DamageInAnEnvironmentOfVersion6StopsTheStep) {
   for (const char* damage : {"UPDATE environment SET fabric = 'none at all' WHERE id = 2",
                              "DELETE FROM environment WHERE id = 1"}) {
@@ -387,7 +427,9 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   make_version(5, folder / "5.db");
   make_version(6, folder / "6.db");
   make_version(7, folder / "7.db");
-  for (const char* name : {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "7.db", "new.db"})
+  make_version(8, folder / "8.db");
+  for (const char* name :
+       {"1.db", "2.db", "3.db", "4.db", "5.db", "6.db", "7.db", "8.db", "new.db"})
     Store store(folder / name);
   const auto digest = [&](const char* name) {
     Connection connection(folder / name, OpenMode::reader);
@@ -400,6 +442,7 @@ TEST(Migration, ANewFileAndMigratedOnesHaveTheSameSchema) {
   EXPECT_EQ(digest("5.db"), digest("new.db"));
   EXPECT_EQ(digest("6.db"), digest("new.db"));
   EXPECT_EQ(digest("7.db"), digest("new.db"));
+  EXPECT_EQ(digest("8.db"), digest("new.db"));
 }
 
 TEST(Migration, AnOlderBackupCanTakeThePlaceOfTheDatabase) {
@@ -492,7 +535,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v8.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v9.backup")), before);
   {
     Connection connection(folder / "a.db", OpenMode::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -522,7 +565,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v8.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v9.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

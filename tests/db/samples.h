@@ -66,7 +66,7 @@ enum class Fields { all, of_version_4, of_version_3, of_version_2 };
 
 /// Fills a new database at `path` with two environments, a sweep with the members of its world,
 /// three failures, two quarantines (one of them released), a composition, and two generations:
-/// what version_5.sql to version_7.sql hold. With the fields of version 4 it is what version_4.sql
+/// what version_5.sql to version_8.sql hold. With the fields of version 4 it is what version_4.sql
 /// holds, with those of version 3 what version_3.sql holds, with those of version 2 what
 /// version_2.sql holds, and without the failures and quarantines what version_1.sql holds.
 void fill(const std::filesystem::path& path, Fields fields = Fields::all);

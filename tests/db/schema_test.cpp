@@ -14,8 +14,8 @@
 namespace colltune::test {
 namespace {
 
-using db::OpenMode;
 using db::Connection;
+using db::OpenMode;
 
 std::vector<std::string> names(Connection& connection, const std::string& sql) {
   std::vector<std::string> found;
@@ -52,8 +52,8 @@ TEST(Schema, EveryTableHasTheColumnsThatAreWrittenAndIsStrict) {
   for (const db::Table* table :
        {&db::meta_table(), &db::environment_table(), &db::sweep_table(), &db::tuning_key_table(),
         &db::measurement_table(), &db::generation_table(), &db::decision_table(),
-        &db::ranked_variant_table(), &db::failure_table(), &db::quarantine_table(),
-        &db::world_members_table(), &db::composition_table()}) {
+        &db::ranked_variant_table(), &db::variant_fit_table(), &db::failure_table(),
+        &db::quarantine_table(), &db::world_members_table(), &db::composition_table()}) {
     std::vector<std::string> expected = table->columns;
     expected.insert(expected.begin(), "id");
     expected.emplace_back("row_checksum");

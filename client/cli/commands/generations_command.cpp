@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colltune/json/json.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "source/database.h"
 #include "text/figures.h"
 
@@ -128,7 +129,7 @@ void run_rollback(const RollbackOptions& options, std::ostream& out) {
       options.to ? *options.to
                  : number_before(open_database(options.database), options.database, newest);
   Store store(options.database);
-  const Generation generation = store.publish_again(to, now_utc());
+  const Generation generation = store.publish_again(to, now_utc(), fits_of);
   out << fmt::format(
       "published generation {} with the decisions of generation {}; what was measured since stays, "
       "and the next sweep is judged with it\n",

@@ -15,6 +15,7 @@
 #include "colltune/db/store.h"
 #include "colltune/decide/settle.h"
 #include "colltune/decide/trials.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/vocabulary/canonical.h"
 #include "results_file.h"
 #include "text/figures.h"
@@ -158,7 +159,7 @@ void import_sweep(Store& store, const Present& present, const SweepResults& resu
   store.append(results.sweep.uuid, measurements);
   std::string published = "no new decisions";
   if (!decisions.empty()) {
-    const Generation generation = store.publish(decisions, now_utc());
+    const Generation generation = store.publish(decisions, now_utc(), fits_of);
     published =
         fmt::format("{} decisions published as generation {}", decisions.size(), generation.number);
   }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "colltune/apply/settings.h"
 #include "colltune/export/decision_json.h"
@@ -14,6 +16,7 @@
 #include "colltune/model/query_words.h"
 #include "colltune/table/decision_table.h"
 #include "environment_choice.h"
+#include "source/database.h"
 #include "source/remote.h"
 #include "source/table.h"
 #include "text/figures.h"
@@ -147,11 +150,19 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
   return text;
 }
 
+/// The table of what `origin` names. Only a database has fits.
+DecisionTable open_table(const Origin& origin) {
+  if (!origin.server.empty() || !origin.table.empty()) return DecisionTable(read_decisions(origin));
+  PublishedTable published = read_published(origin.database, origin.generation);
+  std::vector<VariantFit> fits = std::move(published.fits);
+  return DecisionTable(std::move(published), std::move(fits));
+}
+
 }  // namespace
 
 FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
-  const DecisionTable table = DecisionTable(read_decisions(origin));
+  const DecisionTable table = open_table(origin);
   const auto ask = [&](const LookupQuery& asked) {
     FoundAnswer found{.answer = table.find(asked), .environment = {}};
     if (const auto* const known =
@@ -183,6 +194,10 @@ std::string answer_text(const FoundAnswer& found, const LookupQuery& query, std:
                          ? std::string()
                          : fmt::format(" (from {})", sizes_text(answer.measured_sizes)),
                      name_of(answer.match));
+  if (answer.prediction)
+    out += fmt::format("predicted    {} to {} us by {} (90 % interval)\n",
+                       microseconds(answer.prediction->low), microseconds(answer.prediction->high),
+                       answer.prediction->model);
   if (answer.members != MembersMatch::not_asked)
     out += fmt::format("members      {}\n", match_text(answer.members));
   out += fmt::format("status       {}\n", status_text(decision));

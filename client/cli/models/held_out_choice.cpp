@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/vocabulary/error.h"
 
@@ -36,16 +37,26 @@ double measured_time(std::span<const SweptCurve> curves, const CurvesByVariant& 
   return found == variants.end() ? 0 : time_at(curves[found->second], size);
 }
 
-/// What the table of all other decisions answers; empty if it has nothing for the question.
-std::optional<Variant> answer_without(const ReportedSweep& sweep, const TuningKey& key) {
+/// What the table of all other decisions answers, without and with their fits.
+struct AnswersWithout {
+  Variant by_table;
+  Variant with_fits;
+};
+/// Empty if it has nothing for the question.
+std::optional<AnswersWithout> answers_without(const ReportedSweep& sweep, const TuningKey& key) {
   std::vector<Decision> others;
   std::ranges::copy_if(sweep.decisions, std::back_inserter(others),
                        [&](const Decision& each) { return each.key != key; });
-  const DecisionTable table({.decisions = std::move(others),
-                             .members = sweep.members,
-                             .compositions = sweep.compositions});
-  try {
+  std::vector<VariantFit> fits = fits_of(others);
+  DecisionSet set{
+      .decisions = std::move(others), .members = sweep.members, .compositions = sweep.compositions};
+  const DecisionTable with_fits(set, std::move(fits));
+  const DecisionTable without(std::move(set));
+  const auto winner_of = [&](const DecisionTable& table) {
     return table.find(query_for(sweep, key)).decision.ranked.front().variant;
+  };
+  try {
+    return AnswersWithout{.by_table = winner_of(without), .with_fits = winner_of(with_fits)};
   } catch (const Error& error) {
     if (error.code() != StatusCode::not_found) throw;
     return {};
@@ -130,17 +141,19 @@ std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
       const CurvesByVariant& own = variants[key];
       const auto best = std::ranges::min_element(decision->ranked, {}, &RankedVariant::median);
       HeldOutChoice choice{.key = decision->key, .best = best->variant};
-      const std::optional<Variant> answer = answer_without(sweep, decision->key);
-      if (answer) {
-        choice.by_table = *answer;
+      if (const auto answers = answers_without(sweep, decision->key)) {
+        const Variant& answer = answers->by_table;
+        choice.by_table = answer;
+        choice.with_fits = answers->with_fits;
         const std::set<Variant> candidates = candidates_for(sizes, *decision);
-        choice.by_fit = fastest_by_fit(candidates, *answer, own, set, size, Margin::none);
-        choice.by_clear_fit = fastest_by_fit(candidates, *answer, own, set, size, Margin::interval);
+        choice.by_fit = fastest_by_fit(candidates, answer, own, set, size, Margin::none);
+        choice.by_clear_fit = fastest_by_fit(candidates, answer, own, set, size, Margin::interval);
       }
       choice.by_decision = decision->ranked.front().variant;
       choice.time_by_decision = measured_time(curves, own, choice.by_decision, size);
       choice.best_time = measured_time(curves, own, choice.best, size);
       choice.time_by_table = measured_time(curves, own, choice.by_table, size);
+      choice.time_with_fits = measured_time(curves, own, choice.with_fits, size);
       choice.time_by_clear_fit = measured_time(curves, own, choice.by_clear_fit, size);
       choice.time_by_fit = measured_time(curves, own, choice.by_fit, size);
       for (const RankedVariant& ranked : decision->ranked)

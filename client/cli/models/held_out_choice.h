@@ -19,20 +19,22 @@ struct HeldOutChoice {
   double best_time = 0;  ///< as measured at the key, in ns, as all times here
   /// Measured at the key; 0 if the chosen variant was not measured there, so nothing can be said.
   double time_by_table = 0;
+  double time_with_fits = 0;
   double time_by_fit = 0;
   double time_by_clear_fit = 0;
   double time_of_baseline = 0;
   double time_by_decision = 0;  ///< of what the sweep chose with this size measured
-  Variant by_table;
+  Variant by_table;             ///< of a table without fits
+  Variant with_fits;            ///< of the table with its fits, which is what lookups answer
   Variant by_fit;
   Variant by_clear_fit;  ///< as by_fit, if faster than by_table by more than both intervals
   Variant by_decision;
 };
 
-/// For each decided key over all families: the answer of the table of all other decisions, and the
-/// fastest by fitted times among that answer, the baseline and the winners at the neighbouring
-/// sizes that were ranked at both. `curves` are those of `set`. A key without another size of its
-/// problem is left out.
+/// For each decided key over all families: the answers of the table of all other decisions, without
+/// and with their fits, and the fastest by fitted times among the answer without, the baseline and
+/// the winners at the neighbouring sizes that were ranked at both. `curves` are those of `set`. A
+/// key without another size of its problem is left out.
 [[nodiscard]] std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
                                                           std::span<const SweptCurve> curves,
                                                           const CurveSet& set);

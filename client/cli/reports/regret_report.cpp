@@ -9,6 +9,7 @@
 
 #include "colltune/decide/regret.h"
 #include "colltune/json/json.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/vocabulary/canonical.h"
 #include "report_command.h"
 #include "report_data.h"
@@ -37,7 +38,8 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
   std::vector<HeldOutAnswer> answers;
   if (keys.empty() || sweep.decisions.empty()) return answers;
   const DecisionTable table(
-      {.decisions = sweep.decisions, .members = sweep.members, .compositions = sweep.compositions});
+      {.decisions = sweep.decisions, .members = sweep.members, .compositions = sweep.compositions},
+      fits_of(sweep.decisions));
   for (const TuningKey& key : keys) {
     HeldOutAnswer answer{.key = key};
     try {

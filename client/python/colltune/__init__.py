@@ -15,10 +15,10 @@ from importlib import import_module
 from ._client import Client, Generations, lookup_once
 from ._group import open_in_group
 from ._library import Error
-from ._table import Answer, Answers, Apply, Ranked, Table, open
+from ._table import Answer, Answers, Apply, Prediction, Ranked, Table, open
 
-__all__ = ["Answer", "Answers", "Apply", "Client", "Error", "Generations", "Ranked", "Table", "lookup_once", "open",
-           "open_in_group"]
+__all__ = ["Answer", "Answers", "Apply", "Client", "Error", "Generations", "Prediction", "Ranked", "Table", "lookup_once",
+           "open", "open_in_group"]
 
 # A program's own implementations: loaded when they are first asked for, since most programs only look up.
 _OF_PROGRAMS = {"Best": "_best", "best": "_best", "Call": "_callables", "Result": "_callables", "register": "_callables",

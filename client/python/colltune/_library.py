@@ -77,6 +77,10 @@ class CApply(ctypes.Structure):
                 ("how", c_char_p)]
 
 
+class CPrediction(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("low_ns", c_int64), ("high_ns", c_int64), ("model", c_char_p)]
+
+
 class CFetch(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("environment_digest", c_char_p), ("generation", c_uint64),
                 ("generation_digest", c_char_p), ("digest", c_char_p)]
@@ -119,6 +123,7 @@ _OF_TABLES: Dict[str, Any] = {
     "colltune_answer_composition": (c_char_p, [c_void_p, c_size_t]),
     "colltune_answer_kind": (c_char_p, [c_void_p, c_size_t]),
     "colltune_answer_apply": (c_int, [c_void_p, c_size_t, POINTER(CApply)]),
+    "colltune_answer_prediction": (c_int, [c_void_p, POINTER(CPrediction)]),
     "colltune_answer_measured_count": (c_size_t, [c_void_p]),
     "colltune_answer_measured_bytes": (c_uint64, [c_void_p, c_size_t]),
     **{f"colltune_answer_{name}": (c_char_p, [c_void_p]) for name in _ANSWER_TEXTS},

@@ -14,6 +14,7 @@
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/machine/control_groups.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/supervise/supervise.h"
 #include "confirm_launch_command.h"
 #include "confirm_launch_plan.h"
@@ -168,7 +169,7 @@ class Confirmer {
     }
     if (!changed.empty()) {
       Store store(options_.database);
-      generation_ = store.publish(changed, utc_now()).number;
+      generation_ = store.publish(changed, utc_now(), fits_of).number;
     }
     return has_successors;
   }

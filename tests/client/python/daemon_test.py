@@ -44,6 +44,17 @@ class DaemonTest(PlantedTest):
             answer = colltune.lookup_once(**QUESTION, server=daemon.address, timeout=60)
             self.assertEqual((answer.variant, answer.guess, answer.generation), ("cpu.one_shot{n=2}", "", 1))
 
+    def test_a_size_that_was_not_measured_has_a_prediction(self):
+        question = {**QUESTION, "bytes": 2048}
+        with Daemon(self.folder) as daemon, colltune.Client(daemon.address, timeout=60) as client:
+            answer = client.lookup_once(**question)
+            self.assertEqual((answer.variant, answer.source, answer.prediction.model), ("mpi.default", "interpolated", "alpha_beta"))
+            self.assertLessEqual(answer.prediction.low_ns, answer.time_ns)
+            self.assertGreaterEqual(answer.prediction.high_ns, answer.time_ns)
+            self.assertIsNone(client.lookup_once(**QUESTION).prediction)
+            with client.table() as table:
+                self.assertIsNone(table.find(**question).prediction)
+
     def test_nobody_listens(self):
         with self.assertRaises(colltune.Error) as caught:
             colltune.open(server=f"unix:{self.folder / 'nobody'}", timeout=0.5)

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "colltune/db/store.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
 #include "literal_decisions.h"
@@ -65,7 +66,8 @@ void publish(const std::string& path) {
                        .configuration = "{}",
                        .environment_digest = digest_of(test_environment())});
   }
-  std::cout << store.publish(planted(generations, 0), "2026-01-01T00:01:00Z").number << '\n';
+  std::cout << store.publish(planted(generations, 0), "2026-01-01T00:01:00Z", fits_of).number
+            << '\n';
 }
 
 }  // namespace

@@ -303,6 +303,19 @@ typedef struct colltune_apply {
  * the answer or apply is NULL, struct_size is less than the structure's first version, or the rank
  * is out of range; then *apply is as it was. */
 int colltune_answer_apply(const colltune_answer* answer, size_t rank, colltune_apply* apply);
+/* Where a model expects the winner's time, of a size that was not measured: within these bounds lay
+ * 90 % of the measured times that were left out of the model. The text belongs to the answer. */
+typedef struct colltune_prediction {
+  size_t struct_size;
+  int64_t low_ns;
+  int64_t high_ns;
+  const char* model; /* "alpha_beta" */
+} colltune_prediction;
+/* Fills as much of *prediction as its struct_size says. Returns 0; 5 (not found) where the size was
+ * measured, no model was fitted to the winner's times, or the answer comes from a table, which
+ * holds no models; 3 where an argument is NULL, or struct_size is less than the structure's first
+ * version. After 3 and 5 *prediction is as it was. */
+int colltune_answer_prediction(const colltune_answer* answer, colltune_prediction* prediction);
 /* The name by which parts call the kind of the question's member of this number (its rank in the
  * communicator); NULL beyond the members, or where the question said nothing of them. */
 const char* colltune_answer_kind(const colltune_answer* answer, size_t member);

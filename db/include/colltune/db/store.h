@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,9 @@
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {
+
+/// What models make of all decisions of a generation. It must depend on them alone.
+using FitMaker = std::function<std::vector<VariantFit>(std::span<const Decision>)>;
 
 /// The tuning database, opened by its only owner, which alone writes and checkpoints. A second
 /// owner is refused at once with Error(failed_precondition), which names the holder: process, host,
@@ -84,16 +88,20 @@ class Store {
   /// carried over. Error(failed_precondition) if a decision names a variant that is quarantined for
   /// its key; a decision that is carried over loses that variant instead (without_quarantined).
   /// Error(failed_precondition) also if a decision ranks a variant whose composition is not stored:
-  /// call note_compositions first. Then writes the immutable snapshot that readers open and renames
-  /// it into place. If only that fails, the generation is stored, the Error says so, and the next
-  /// call or the next owner writes the snapshot.
-  Generation publish(std::span<const Decision> decisions, const std::string& published_at);
+  /// call note_compositions first. `fits_of` is called once, in the transaction, with all decisions
+  /// that the generation gets, and what it returns is stored with them; without it the generation
+  /// has no fits. Then writes the immutable snapshot that readers open and renames it into place.
+  /// If only that fails, the generation is stored, the Error says so, and the next call or the next
+  /// owner writes the snapshot.
+  Generation publish(std::span<const Decision> decisions, const std::string& published_at,
+                     const FitMaker& fits_of = {});
 
   /// Rolls back: publishes a generation with exactly the decisions of generation `number`, except
   /// for variants quarantined since. Numbers keep growing. Error(not_found) if there is no such
-  /// generation, Error(failed_precondition) if it is the newest. The snapshot is written as by
+  /// generation, Error(failed_precondition) if it is the newest. Fits and snapshot are made as by
   /// publish.
-  Generation publish_again(std::uint64_t number, const std::string& published_at);
+  Generation publish_again(std::uint64_t number, const std::string& published_at,
+                           const FitMaker& fits_of = {});
 
  private:
   class Impl;

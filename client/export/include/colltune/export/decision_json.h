@@ -20,8 +20,9 @@ namespace colltune {
                                               const Environment* environment);
 
 /// The answer to a lookup in the same form, with `match`, `measured_sizes_bytes`, `members` (how
-/// the measured members compare with the asking ones) and `compositions` (by the names that
-/// variants give in their parameter `parts`), and with `environment` if it is known.
+/// the measured members compare with the asking ones), `compositions` (by the names that variants
+/// give in their parameter `parts`) and `prediction` (`low_ns`, `high_ns` and `model`, or null),
+/// and with `environment` if it is known.
 [[nodiscard]] nlohmann::json answer_to_json(const LookupAnswer& answer,
                                             const std::optional<Environment>& environment);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "colltune/vocabulary/decision_set.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
 
 namespace colltune {
@@ -15,7 +16,9 @@ struct AnswerGroup;
 /// An immutable index of the decisions of one generation. Thread-safe.
 class DecisionTable {
  public:
-  explicit DecisionTable(DecisionSet set);
+  /// `fits` are those of the generation, if any. They change answers for sizes that were not
+  /// measured, and nothing else.
+  explicit DecisionTable(DecisionSet set, std::vector<VariantFit> fits = {});
   ~DecisionTable();
 
   /// The decisions that it indexes, ordered by key, then family.
@@ -26,6 +29,14 @@ class DecisionTable {
   /// measurements with exactly these members; else with members that can do no more; else it is the
   /// baseline alone. It never comes from members that can do more. The answer depends on the table
   /// and the query alone.
+  ///
+  /// If the size was not measured, a fit may change the choice and tells how long it takes:
+  /// `prediction`. Between two sizes the choice is that of the interpolated times, unless a variant
+  /// that won at one of them is predicted to be clearly faster (its interval lies wholly below). Up
+  /// to 4 times beyond or below the measured sizes it is the winner at the nearest one, if it is
+  /// predicted to be clearly faster than the baseline, else the baseline. Farther away, and without
+  /// fits, it is the winner at the nearest size.
+  ///
   /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
   /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the
   /// requested level (the message lists what exists; if only another regime was decided, it says
@@ -34,13 +45,14 @@ class DecisionTable {
   /// lacks.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
 
-  /// find()'s answers to all queries without members and without form, as ranges of sizes: what a
-  /// table file holds for its fast lookup (colltune/table_file/table_content.h).
+  /// The answers of a table without fits to all queries without members and without form, as ranges
+  /// of sizes: what a table file holds for its fast lookup (colltune/table_file/table_content.h).
   [[nodiscard]] std::vector<AnswerGroup> answer_groups() const;
 
  private:
   class Index;
   DecisionSet set_;
+  std::vector<VariantFit> fits_;
   std::unique_ptr<const Index> index_;
 };
 

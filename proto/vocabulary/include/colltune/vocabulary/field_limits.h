@@ -11,6 +11,7 @@
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/measurement.h"
 #include "colltune/vocabulary/members.h"
@@ -26,7 +27,7 @@ namespace colltune {
 
 /// What a field may hold.
 struct FieldLimits {
-  std::int64_t least = 0;  ///< of a number
+  std::int64_t least = 0;                                          ///< of a number
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  ///< of a number
   std::size_t longest_text = 4096;                                 ///< bytes
   std::size_t most_entries = 65'536;                               ///< of a list
@@ -89,6 +90,11 @@ inline constexpr std::array<NamedLimits, 4> unusual_limits<Measurement>{
      {"samples_ns", {.most_entries = 1U << 24U}},
      {"slowest_ranks", {.most_entries = 1U << 24U}},
      {"marks", {.most_entries = 1U << 24U}}}};
+/// A line through two times may begin below 0, and falls where the larger size was faster.
+template <>
+inline constexpr std::array<NamedLimits, 2> unusual_limits<FitSegment>{
+    {{"alpha_ns", {.least = std::numeric_limits<std::int64_t>::min()}},
+     {"beta_ns_per_byte", {.least = std::numeric_limits<std::int64_t>::min()}}}};
 /// Negative: not observed.
 template <>
 inline constexpr std::array<NamedLimits, 1> unusual_limits<Conditions>{{{"steal", {.least = -1}}}};
@@ -125,8 +131,8 @@ void check_entries(std::size_t entries, const FieldLimits& limits, const FieldPa
 /// Throws Error(invalid_argument) whose message begins with the path of the first bad field. A
 /// field is bad if its value violates its limits, is not UTF-8 or not a finite number, or
 /// contradicts another field: what check() refuses in problems and members, decisions that rank
-/// nothing, compositions without parts, variants that do not print as they parse. The work is
-/// linear in the size of `value`.
+/// nothing, compositions without parts, fits without sizes in order, variants that do not print as
+/// they parse. The work is linear in the size of `value`.
 template <class T>
 void check_value(const T& value, const FieldPath& path);
 

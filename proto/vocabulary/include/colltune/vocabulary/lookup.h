@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -111,8 +112,25 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
           .input = query.input.value_or(default_input)};
 }
 
+/// Where a model expects the time of a variant that was not measured at the size: within these
+/// bounds lay 90 % of the measured times that were left out of the model.
+struct TimePrediction {
+  std::chrono::nanoseconds low{};
+  std::chrono::nanoseconds high{};
+  std::string model;  ///< "alpha_beta"
+
+  friend bool operator==(const TimePrediction&, const TimePrediction&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, TimePrediction>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("low_ns", self.low);
+  visit("high_ns", self.high);
+  visit("model", self.model);
+}
+
 /// The answer. `decision.ranked` holds only variants that can run the query's problem, the winner
-/// first; its medians are for the query's size (interpolated if `source` says so).
+/// first; its medians are for the query's size (interpolated or predicted if `source` says so).
 struct LookupAnswer {
   Decision decision;
   Source source = Source::measured;
@@ -123,6 +141,8 @@ struct LookupAnswer {
   Generation generation;
   MembersMatch members = MembersMatch::not_asked;
   std::vector<Composition> compositions;  ///< those that `decision.ranked` names, in its order
+  /// Of the first variant; empty if its size was measured or no model was fitted to its times.
+  std::optional<TimePrediction> prediction{};
 
   friend bool operator==(const LookupAnswer&, const LookupAnswer&) = default;
 };
@@ -136,6 +156,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("generation", self.generation);
   visit("members", self.members);
   visit("compositions", self.compositions);
+  visit("prediction", self.prediction);
 }
 
 /// What makes a ranked variant run in its own library. Stored and sent by name.

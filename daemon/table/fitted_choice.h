@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "colltune/vocabulary/lookup.h"
+#include "index.h"
+#include "rank_around.h"
+
+namespace colltune {
+
+/// Changes a ranking for a size that was not measured by the fits of its curve; nothing if the
+/// curve has none, or if the size is beyond the measured ones by more than `most_extrapolation`.
+///
+/// Between two sizes a variant that won at one of them comes first if its predicted interval lies
+/// wholly below that of the first one. Outside the measured sizes the baseline comes first, unless
+/// the predicted interval of the first one lies wholly below the baseline's. Times and speed-ups of
+/// variants that have a fit become the predicted ones.
+///
+/// Returns the interval of the variant that is first afterwards; empty if it has no fit that
+/// reaches the size.
+[[nodiscard]] std::optional<TimePrediction> choose_by_fits(const Curve& curve,
+                                                           const Neighbours& around,
+                                                           const Asked& asked, RankedAround& found);
+
+}  // namespace colltune

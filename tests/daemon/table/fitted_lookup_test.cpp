@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+// Lookups of sizes that were not measured, in tables with fits.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "colltune/model/fitted/variant_fits.h"
+#include "colltune/table_file/table_content.h"
+#include "colltune/vocabulary/canonical.h"
+#include "literals.h"
+
+namespace colltune {
+namespace {
+
+using namespace literals;
+using ::testing::HasSubstr;
+
+/// What a planted variant takes: alpha in ns, beta in ns per byte.
+struct PlantedLine {
+  double alpha;
+  double beta;
+  /// Every second time is longer by this factor.
+  double disturbance = 1;
+
+  [[nodiscard]] int at(std::uint64_t size, bool is_disturbed) const {
+    return static_cast<int>(std::llround((alpha + beta * static_cast<double>(size)) *
+                                         (is_disturbed ? disturbance : 1)));
+  }
+};
+
+/// 256 B to 128 KiB by factors of 2, without 8 KiB.
+std::vector<std::uint64_t> measured_sizes() {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = 256; size <= 128 * KiB; size *= 2)
+    if (size != 8 * KiB) sizes.push_back(size);
+  return sizes;
+}
+
+/// The baseline crosses `steep` near 4 KB. `steep` is proven from 16 KiB on.
+std::vector<Decision> crossing_decisions(double disturbance = 1) {
+  const PlantedLine base{10'000, 2, disturbance};
+  const PlantedLine steep{14'000, 1, disturbance};
+  std::vector<Decision> decisions;
+  bool is_disturbed = false;
+  for (const std::uint64_t size : measured_sizes()) {
+    is_disturbed = !is_disturbed;
+    const Entry of_base{"base", base.at(size, is_disturbed), true};
+    const Entry of_steep{"steep", steep.at(size, !is_disturbed)};
+    const bool is_proven = size >= 16 * KiB;
+    decisions.push_back(decide(all_reduce(size), is_proven ? std::vector{of_steep, of_base}
+                                                           : std::vector{of_base, of_steep}));
+    decisions.back().verdict = is_proven ? Verdict::displaced : Verdict::kept;
+  }
+  return decisions;
+}
+
+DecisionTable with_fits(const std::vector<Decision>& decisions) {
+  return DecisionTable({.generation = generation(1), .decisions = decisions}, fits_of(decisions));
+}
+
+LookupQuery query(std::uint64_t bytes) { return {.problem = all_reduce(bytes)}; }
+
+void expect_within(const LookupAnswer& answer) {
+  ASSERT_TRUE(answer.prediction);
+  const RankedVariant& first = answer.decision.ranked.front();
+  EXPECT_LE(answer.prediction->low, first.median);
+  EXPECT_GE(answer.prediction->high, first.median);
+  EXPECT_EQ(answer.prediction->model, "alpha_beta");
+}
+
+TEST(FittedLookup, NothingChangesAtMeasuredSizes) {
+  const auto decisions = crossing_decisions();
+  const DecisionTable fitted = with_fits(decisions);
+  const DecisionTable plain = table(decisions);
+  for (const std::uint64_t size : measured_sizes())
+    EXPECT_EQ(fitted.find(query(size)), plain.find(query(size))) << size;
+}
+
+TEST(FittedLookup, AWinnerAtANeighbouringSizeThatIsClearlyFasterComesFirst) {
+  const auto decisions = crossing_decisions();
+  EXPECT_EQ(winner(table(decisions).find(query(8 * KiB))), "base");
+  const LookupAnswer answer = with_fits(decisions).find(query(8 * KiB));
+  EXPECT_EQ(winner(answer), "steep");
+  EXPECT_EQ(answer.source, Source::interpolated);
+  EXPECT_EQ(answer.match, MatchLevel::nearest_size);
+  EXPECT_EQ(answer.measured_sizes, (std::vector<Bytes>{{4 * KiB}, {16 * KiB}}));
+  EXPECT_EQ(answer.decision.verdict, Verdict::displaced);
+  EXPECT_EQ(answer.decision.status, DecisionStatus::provisional);
+  EXPECT_THAT(answer.decision.reason, HasSubstr("won at 16KiB"));
+  EXPECT_THAT(answer.decision.reason, HasSubstr("clearly less than base"));
+  expect_within(answer);
+  ASSERT_EQ(answer.decision.ranked.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(answer.decision.ranked[0].median.count()), 14'000 + 8192, 30);
+  EXPECT_NEAR(static_cast<double>(answer.decision.ranked[1].median.count()), 10'000 + 2 * 8192, 30);
+  EXPECT_NEAR(answer.decision.ranked[0].speedup_over_baseline, 26384.0 / 22192, 0.01);
+}
+
+TEST(FittedLookup, OverlappingIntervalsChangeNoChoiceBetweenSizes) {
+  const auto decisions = crossing_decisions(1.3);
+  const LookupAnswer answer = with_fits(decisions).find(query(8 * KiB));
+  EXPECT_EQ(winner(answer), "base");
+  EXPECT_EQ(answer.decision.reason, table(decisions).find(query(8 * KiB)).decision.reason);
+  expect_within(answer);
+  EXPECT_GT(static_cast<double>(answer.prediction->high.count()),
+            1.2 * static_cast<double>(answer.prediction->low.count()));
+}
+
+TEST(FittedLookup, AVariantThatWonAtNoNeighbourIsNotChosen) {
+  auto decisions = crossing_decisions();
+  // Faster than all, but proven nowhere.
+  for (Decision& decision : decisions) {
+    RankedVariant fast = decision.ranked.front();
+    fast.variant = parse_variant("unproven");
+    fast.is_baseline = false;
+    fast.median = fast.low = fast.high = std::chrono::nanoseconds(
+        5000 + static_cast<std::int64_t>(decision.key.problem.message_size.value / 8));
+    decision.ranked.push_back(fast);
+  }
+  EXPECT_EQ(winner(with_fits(decisions).find(query(8 * KiB))), "steep");
+  EXPECT_EQ(winner(with_fits(decisions).find(query(300))), "base");
+}
+
+TEST(FittedLookup, AWinnerThatCannotRunTheSizeIsNotChosen) {
+  auto decisions = crossing_decisions();
+  for (Decision& decision : decisions)
+    for (RankedVariant& ranked : decision.ranked)
+      if (!ranked.is_baseline) ranked.limits.min_message = {16 * KiB};
+  EXPECT_EQ(winner(with_fits(decisions).find(query(8 * KiB))), "base");
+}
+
+TEST(FittedLookup, BeyondTheSizesTheWinnerStaysIfItIsClearlyFaster) {
+  const DecisionTable fitted = with_fits(crossing_decisions());
+  for (const std::uint64_t size : {256 * KiB, 512 * KiB}) {
+    const LookupAnswer answer = fitted.find(query(size));
+    EXPECT_EQ(winner(answer), "steep") << size;
+    EXPECT_EQ(answer.source, Source::predicted);
+    EXPECT_EQ(answer.measured_sizes, (std::vector<Bytes>{{128 * KiB}}));
+    EXPECT_THAT(answer.decision.reason, HasSubstr("clearly less than the baseline"));
+    expect_within(answer);
+    EXPECT_NEAR(static_cast<double>(answer.decision.ranked[0].median.count()),
+                14'000 + static_cast<double>(size), 0.01 * static_cast<double>(size));
+  }
+}
+
+TEST(FittedLookup, BeyondTheSizesOverlapGivesTheBaseline) {
+  const auto decisions = crossing_decisions(1.8);
+  EXPECT_EQ(winner(table(decisions).find(query(512 * KiB))), "steep");
+  const LookupAnswer answer = with_fits(decisions).find(query(512 * KiB));
+  EXPECT_EQ(winner(answer), "base");
+  EXPECT_EQ(answer.source, Source::predicted);
+  EXPECT_EQ(answer.decision.verdict, Verdict::undecided);
+  EXPECT_THAT(answer.decision.reason, HasSubstr("not clearly less than the baseline"));
+  ASSERT_EQ(answer.decision.ranked.size(), 2U);
+  EXPECT_EQ(to_string(answer.decision.ranked[1].variant), "steep");
+  expect_within(answer);
+}
+
+TEST(FittedLookup, BelowTheSizesTheBaselineIsTheAnswerWithItsInterval) {
+  const LookupAnswer answer = with_fits(crossing_decisions()).find(query(64));
+  EXPECT_EQ(winner(answer), "base");
+  EXPECT_EQ(answer.source, Source::predicted);
+  EXPECT_EQ(answer.decision.verdict, Verdict::kept);
+  expect_within(answer);
+}
+
+TEST(FittedLookup, AWinnerOfTooFewSizesGivesWayToTheBaseline) {
+  auto decisions = crossing_decisions();
+  RankedVariant newest = decisions.back().ranked.front();
+  newest.variant = parse_variant("newest");
+  newest.median /= 2;
+  decisions.back().ranked.insert(decisions.back().ranked.begin(), newest);
+  const LookupAnswer answer = with_fits(decisions).find(query(256 * KiB));
+  EXPECT_EQ(winner(answer), "base");
+  EXPECT_THAT(answer.decision.reason, HasSubstr("too few sizes"));
+  expect_within(answer);
+}
+
+TEST(FittedLookup, FartherAwayItIsAsWithoutFits) {
+  const auto decisions = crossing_decisions(1.8);
+  const DecisionTable fitted = with_fits(decisions);
+  const DecisionTable plain = table(decisions);
+  for (const std::uint64_t size : {std::uint64_t{32}, 1024 * KiB, std::uint64_t{1} << 60U}) {
+    EXPECT_EQ(fitted.find(query(size)), plain.find(query(size))) << size;
+    EXPECT_FALSE(fitted.find(query(size)).prediction);
+  }
+}
+
+TEST(FittedLookup, WithoutABaselineTheFastestStays) {
+  std::vector<Decision> decisions;
+  for (const std::uint64_t size : measured_sizes())
+    decisions.push_back(decide(all_reduce(size), {{"a", static_cast<int>(5000 + size)},
+                                                  {"b", static_cast<int>(9000 + 2 * size)}}));
+  const LookupAnswer answer = with_fits(decisions).find(query(256 * KiB));
+  EXPECT_EQ(winner(answer), "a");
+  EXPECT_EQ(answer.decision.verdict, Verdict::no_baseline);
+  expect_within(answer);
+}
+
+TEST(FittedLookup, StrictnessAndPinnedGenerationsHoldAsBefore) {
+  const DecisionTable fitted = with_fits(crossing_decisions());
+  LookupQuery exact = query(8 * KiB);
+  exact.at_least = MatchLevel::exact;
+  EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)fitted.find(exact); }),
+              HasSubstr("only an exact match is accepted"));
+  LookupQuery pinned = query(8 * KiB);
+  pinned.generation = 2;
+  EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)fitted.find(pinned); }),
+              HasSubstr("generation 2 is not in this table"));
+}
+
+TEST(FittedLookup, OtherWorldsAreNotPredicted) {
+  const DecisionTable fitted = with_fits(crossing_decisions());
+  LookupQuery elsewhere = query(8 * KiB);
+  elsewhere.ranks_per_node = 4;
+  EXPECT_THAT(error_of_action(StatusCode::not_found, [&] { (void)fitted.find(elsewhere); }),
+              HasSubstr("nothing is stored"));
+}
+
+TEST(FittedLookup, MembersThatDifferAreNotMixed) {
+  auto decisions = crossing_decisions();
+  for (std::size_t i = 0; i < decisions.size(); ++i)
+    decisions[i].sweep_uuid = i % 2 == 0 ? "even" : "odd";
+  const std::string topology = digest_of_value(world());
+  const auto members_of = [&](const std::string& uuid, const std::string& architecture) {
+    return WorldMembers{.sweep_uuid = uuid,
+                        .topology_digest = topology,
+                        .members = {.kinds = {{.architecture = architecture, .features = {}}},
+                                    .kind_of_rank = {0, 0}}};
+  };
+  const DecisionTable mixed({.generation = generation(1),
+                             .decisions = decisions,
+                             .members = {members_of("even", "a"), members_of("odd", "b")}},
+                            fits_of(decisions));
+  EXPECT_FALSE(mixed.find(query(8 * KiB)).prediction);
+}
+
+TEST(FittedLookup, TableFilesHoldAnswersWithoutFits) {
+  const auto decisions = crossing_decisions();
+  const auto fitted = with_fits(decisions).answer_groups();
+  const auto plain = table(decisions).answer_groups();
+  ASSERT_EQ(fitted.size(), plain.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(fitted[i].ranges, plain[i].ranges);
+}
+
+}  // namespace
+}  // namespace colltune
