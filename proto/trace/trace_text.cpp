@@ -109,8 +109,9 @@ Trace parse_trace(std::string_view text, const std::string& where) {
         fmt::format("{}: no trace as 'colltune run --record' writes it: {}", where, error.what()));
   }
   if (!value.is_object())
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("{}: no trace as 'colltune run --record' writes it: not one object", where));
+    throw Error(
+        StatusCode::invalid_argument,
+        fmt::format("{}: no trace as 'colltune run --record' writes it: not one object", where));
   const Trace trace = from_json_value<Trace>(value, where + ":");
   check(trace, where);
   return trace;

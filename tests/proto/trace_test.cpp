@@ -173,8 +173,9 @@ TEST(Traces, ThatAreWrongAreRefusedWithThePlace) {
               HasSubstr("t.ctr: /worlds/0: 2 ranks, 1 nodes, 3 on each; they do not fit together"));
   EXPECT_THAT(error_with("\"nodes\":1,\"not", "\"nodes\":3,\"not"),
               HasSubstr("t.ctr: /ranks: 2 ranks on 3 nodes"));
-  EXPECT_THAT(error_with("\"is_nonblocking\":false", "\"is_nonblocking\":false,\"persistent\":\"start\""),
-              HasSubstr("t.ctr: /calls/0/call/is_nonblocking: false; a call with a persistent"));
+  EXPECT_THAT(
+      error_with("\"is_nonblocking\":false", "\"is_nonblocking\":false,\"persistent\":\"start\""),
+      HasSubstr("t.ctr: /calls/0/call/is_nonblocking: false; a call with a persistent"));
   EXPECT_THAT(error_with("\"program\"", "\"programm\""), HasSubstr("program"));
   EXPECT_THAT(error_with("}\n", ""),
               HasSubstr("t.ctr: no trace as 'colltune run --record' writes"));

@@ -16,8 +16,8 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/request/request.h"
 
-#include "bridge/clock.h"
 #include "../peers.h"
+#include "bridge/clock.h"
 #include "recording.h"
 
 /* The highest that there is. */
@@ -35,12 +35,14 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) =
               each(iallgather) each(iallgatherv) each(iallreduce) each(ialltoall) each(ialltoallv) \
                   each(ialltoallw) each(ibarrier) each(ibcast) each(iexscan) each(igather)         \
                       each(igatherv) each(ireduce) each(ireduce_scatter)                           \
-                          each(ireduce_scatter_block) each(iscan) each(iscatter) each(iscatterv)  \
-    each(allgather_init) each(allgatherv_init) each(allreduce_init) each(alltoall_init) \
-    each(alltoallv_init) each(alltoallw_init) each(barrier_init) each(bcast_init) \
-    each(exscan_init) each(gather_init) each(gatherv_init) each(reduce_init) \
-    each(reduce_scatter_init) each(reduce_scatter_block_init) each(scan_init) \
-    each(scatter_init) each(scatterv_init)
+                          each(ireduce_scatter_block) each(iscan) each(iscatter) each(iscatterv)   \
+                              each(allgather_init) each(allgatherv_init) each(allreduce_init)      \
+                                  each(alltoall_init) each(alltoallv_init) each(alltoallw_init)    \
+                                      each(barrier_init) each(bcast_init) each(exscan_init)        \
+                                          each(gather_init) each(gatherv_init) each(reduce_init)   \
+                                              each(reduce_scatter_init)                            \
+                                                  each(reduce_scatter_block_init) each(scan_init)  \
+                                                      each(scatter_init) each(scatterv_init)
 /* Only communicators with a topology have these. */
 #define ON_NEIGHBORS(each)                                                                   \
   each(neighbor_allgather, allgather) each(neighbor_allgatherv, allgatherv)                  \
@@ -48,10 +50,12 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) =
           each(neighbor_alltoallw, neighbor_alltoallw) each(ineighbor_allgather, iallgather) \
               each(ineighbor_allgatherv, iallgatherv) each(ineighbor_alltoall, ialltoall)    \
                   each(ineighbor_alltoallv, ialltoallv)                                      \
-                      each(ineighbor_alltoallw, ineighbor_alltoallw) \
-    each(neighbor_allgather_init, allgather_init) each(neighbor_allgatherv_init, allgatherv_init) \
-    each(neighbor_alltoall_init, alltoall_init) each(neighbor_alltoallv_init, alltoallv_init) \
-    each(neighbor_alltoallw_init, neighbor_alltoallw_init)
+                      each(ineighbor_alltoallw, ineighbor_alltoallw)                         \
+                          each(neighbor_allgather_init, allgather_init)                      \
+                              each(neighbor_allgatherv_init, allgatherv_init)                \
+                                  each(neighbor_alltoall_init, alltoall_init)                \
+                                      each(neighbor_alltoallv_init, alltoallv_init)          \
+                                          each(neighbor_alltoallw_init, neighbor_alltoallw_init)
 
 /* What the communicator had before. */
 struct lower {
@@ -97,8 +101,7 @@ static void write_down(recorder_module* module, struct ompi_communicator_t* comm
                        const struct colltune_seen* seen, enum colltune_form form,
                        uint64_t nanoseconds) {
   if (NULL == module->recording) module->recording = colltune_recording_begin(comm);
-  if (NULL != module->recording)
-    colltune_record(module->recording, seen, form, nanoseconds);
+  if (NULL != module->recording) colltune_record(module->recording, seen, form, nanoseconds);
 }
 
 /* MPI_Start and MPI_Startall of requests that are followed. One by one: each has its own time. */
@@ -217,8 +220,8 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
 
 #define UNPACK(...) __VA_ARGS__
 
-/* A collective `name`, its nonblocking and its persistent form: parameters and arguments up to the communicator,
-   and what of it is written down. */
+/* A collective `name`, its nonblocking and its persistent form: parameters and arguments up to the
+   communicator, and what of it is written down. */
 #define RECORD(name, parameters, arguments, what)                                                 \
   static int record_##name(UNPACK parameters struct ompi_communicator_t* comm,                    \
                            mca_coll_base_module_t* base) {                                        \
@@ -229,7 +232,7 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
     const int rc = module->lower.name(UNPACK arguments comm, module->lower.name##_module);        \
     const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
-    write_down(module, comm, &seen, COLLTUNE_BLOCKING, took);                                                 \
+    write_down(module, comm, &seen, COLLTUNE_BLOCKING, took);                                     \
     is_inside = false;                                                                            \
     return rc;                                                                                    \
   }                                                                                               \
@@ -245,7 +248,7 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
         module->lower.i##name(UNPACK arguments comm, request, module->lower.i##name##_module);    \
     const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
-    write_down(module, comm, &seen, COLLTUNE_NONBLOCKING, took);                                                  \
+    write_down(module, comm, &seen, COLLTUNE_NONBLOCKING, took);                                  \
     is_inside = false;                                                                            \
     return rc;                                                                                    \
   }                                                                                               \

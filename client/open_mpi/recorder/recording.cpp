@@ -135,9 +135,8 @@ bool colltune_recorder_open(int major, int minor) {
     if (file == nullptr || *file == '\0') return false;
     const std::string built_for = fmt::format("Open MPI {}.{}", major, minor);
     if (const std::string running = running_mpi(); running != built_for)
-      throw Error(
-          StatusCode::failed_precondition,
-          fmt::format("this recorder was built for {}, and {} runs", built_for, running));
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("this recorder was built for {}, and {} runs", built_for, running));
     recorder = std::make_unique<Recorder>(file);
     return true;
   });

@@ -122,8 +122,7 @@ TEST_P(RecordsOf, PersistentRequestsAndEachOfTheirStarts) {
     return calls_of(trace, ranks, call);
   };
   const TracedCall sum = reduction(all_reduce, DataType::f64, ReduceOp::sum, 24);
-  const TracedCall exchange =
-      irregular(all_to_all_v, std::bit_floor(16 * n), CountShape::equal);
+  const TracedCall exchange = irregular(all_to_all_v, std::bit_floor(16 * n), CountShape::equal);
   EXPECT_EQ(all(movement(broadcast, 400), PersistentStep::making), n);
   EXPECT_EQ(all(movement(broadcast, 400), PersistentStep::start), 6 * n);
   EXPECT_EQ(calls_of(trace, ranks, movement(broadcast, 400)), 10 * n);

@@ -129,8 +129,8 @@ struct TracedCall {
   TracedOperation operation = TracedOperation::all_reduce;
   bool is_nonblocking = false;
   std::optional<PersistentStep> persistent{};  ///< such a call is nonblocking, too
-  std::optional<DataType> data_type{};  ///< of a reduction; empty: not in the vocabulary
-  std::optional<ReduceOp> reduce_op{};  ///< likewise
+  std::optional<DataType> data_type{};         ///< of a reduction; empty: not in the vocabulary
+  std::optional<ReduceOp> reduce_op{};         ///< likewise
   /// As Problem::message_size; of an irregular call the bytes of this rank's larger buffer.
   Bytes message_size;
   /// `message_size` was rounded down to a power of two: of irregular calls, and of all others once
