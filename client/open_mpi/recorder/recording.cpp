@@ -25,9 +25,9 @@
 
 #include "bridge/launch_setting.h"
 #include "bridge/program_types.h"
-#include "bridge/running_mpi.h"
 #include "call_table.h"
 #include "colltune/collectives/build_id.h"
+#include "colltune/collectives/running_mpi.h"
 #include "colltune/json/output_file.h"
 #include "colltune/trace/trace.h"
 #include "colltune/vocabulary/error.h"
