@@ -170,6 +170,26 @@ TEST_F(Preload, ToolsBeforeMpiKeepWorking) {
   EXPECT_THAT(ended.errors, HasSubstr("38 calls on 1 communicator(s) ran by generation 1"));
 }
 
+TEST_F(Preload, TheComponentForOpenMpiStandsBack) {
+  if (std::string(COMPONENT_FOLDER).empty()) GTEST_SKIP() << "this build has no such component";
+  const Ended ended =
+      run(with(with(with(launch(2), {"--mca", "mca_base_component_path",
+                                     COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"}),
+                    under()),
+               random_program("300", 3)));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.out, HasSubstr("300 calls, right"));
+  const auto times_in_errors = [&](const std::string& text) {
+    int times = 0;
+    for (std::size_t at = ended.errors.find(text); at != std::string::npos;
+         at = ended.errors.find(text, at + 1))
+      ++times;
+    return times;
+  };
+  EXPECT_EQ(times_in_errors("the component for Open MPI stands back"), 1) << ended.errors;
+  EXPECT_EQ(times_in_errors(" ran by generation 1, table "), 1) << ended.errors;
+}
+
 TEST_F(Preload, ColltuneRunPreloads) {
   const TemporaryFolder folder;
   const std::vector<std::string> tuned{COLLTUNE_PROGRAM, "run",     "--table",           table(1),
