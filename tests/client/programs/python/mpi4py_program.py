@@ -161,7 +161,7 @@ def two_threads(turns):
 
 
 def main():
-    turns = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     try:
         all_of_them(MPI.COMM_WORLD, turns)
         parts_of_the_world(turns)
