@@ -22,10 +22,10 @@
 #include "colltune/collectives/meanwhile.h"
 #include "colltune/collectives/program_settings.h"
 #include "colltune/collectives/report.h"
+#include "colltune/collectives/running_mpi.h"
 #include "colltune/kernels/catalogue.h"
 #include "launch_setting.h"
 #include "program_types.h"
-#include "running_mpi.h"
 #include "set_up.h"
 
 using namespace colltune;

@@ -3,9 +3,12 @@
 /* Open MPI's side: a component of its framework "coll", whose modules stand in front of those of
    lower priority and pass on to them what is not theirs. */
 
+#define _GNU_SOURCE
 #include "ompi_config.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mpi.h"
@@ -19,6 +22,7 @@
 #include "bridge/bridge.h"
 #include "bridge/calls.h"
 #include "bridge/clock.h"
+#include "bridge/first_in_process.h"
 #include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
@@ -364,7 +368,22 @@ static mca_coll_base_module_t* query(struct ompi_communicator_t* comm, int* prio
   return &module->super;
 }
 
+/* Whether another object of colltune serves this process, which then does not need this one. */
+static bool is_second(void) {
+  colltune_preload_serves_function* const serves =
+      (colltune_preload_serves_function*)dlsym(RTLD_DEFAULT, COLLTUNE_PRELOAD_SERVES);
+  return NULL != serves && serves();
+}
+
 static int open_component(void) {
+  if (is_second()) {
+    if (0 == OMPI_PROC_MY_NAME->vpid)
+      fputs(
+          "colltune: libcolltune_mpi.so is preloaded and serves this program: the component for "
+          "Open MPI stands back\n",
+          stderr);
+    return OMPI_ERR_NOT_AVAILABLE;
+  }
   if (!colltune_open(BUILT_FOR)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */

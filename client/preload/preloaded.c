@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bridge/first_in_process.h"
 #include "calls_of_mpi.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -126,6 +127,9 @@ static void open_front(void) {
   };
   if (NULL != open) opened = open(&calls);
 }
+
+EXPORTED bool colltune_preload_serves(void);
+bool colltune_preload_serves(void) { return NULL != opened; }
 
 static int initialized(int result) {
   if (NULL == opened) return result;

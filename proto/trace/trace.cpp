@@ -74,6 +74,7 @@ TracedProblem problem_of(const TracedCall& call, const TracedWorld& world) {
     found.why_not = why;
     return found;
   };
+  if (call.persistent) return refuse(Unserved::persistent);
   if (call.is_nonblocking) return refuse(Unserved::nonblocking);
   if (is_irregular(call.operation)) return refuse(Unserved::irregular);
   const auto collective = collective_of(call.operation);

@@ -51,6 +51,9 @@ void check(const Trace& trace, const std::string& where) {
                                            calls.world, trace.worlds.size()));
     if (calls.by_ranks.calls == 0 || calls.by_ranks.time.count() < 0)
       refuse(place + "/by_ranks", "allowed are at least one call and a time of at least 0");
+    if (calls.call.persistent && !calls.call.is_nonblocking)
+      refuse(place + "/call/is_nonblocking",
+             "false; a call with a persistent request is nonblocking, so true is allowed");
     if (calls.call.message_size.value > most_bytes)
       refuse(place + "/call/message_size_bytes",
              fmt::format("{} bytes; allowed are at most {}", calls.call.message_size.value,
@@ -106,8 +109,9 @@ Trace parse_trace(std::string_view text, const std::string& where) {
         fmt::format("{}: no trace as 'colltune run --record' writes it: {}", where, error.what()));
   }
   if (!value.is_object())
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("{}: no trace as 'colltune run --record' writes it: not one object", where));
+    throw Error(
+        StatusCode::invalid_argument,
+        fmt::format("{}: no trace as 'colltune run --record' writes it: not one object", where));
   const Trace trace = from_json_value<Trace>(value, where + ":");
   check(trace, where);
   return trace;

@@ -175,7 +175,9 @@ TEST_F(RunCommand, SetsNoRulesWhereAHostMayNotSeeThem) {
   fill_all();
   const std::vector<std::vector<std::string>> commands{{"mpirun", "-H", "a,b", "p"},
                                                        {"mpirun", "--hostfile", "h", "p"},
-                                                       {"mpirun", "--host=a,b", "p"}};
+                                                       {"mpirun", "--host=a,b", "p"},
+                                                       {"srun", "-n4", "p"},
+                                                       {"/opt/slurm/bin/srun", "-N2", "p"}};
   for (const auto& command : commands) {
     std::vector<std::string> options{"--dry-run", "--"};
     options.insert(options.end(), command.begin(), command.end());
@@ -186,6 +188,7 @@ TEST_F(RunCommand, SetsNoRulesWhereAHostMayNotSeeThem) {
   }
   EXPECT_EQ(value_of(run({"--dry-run"}, {"SLURM_JOB_NUM_NODES=4"}), rules), "");
   EXPECT_NE(value_of(run({"--dry-run"}, {"SLURM_JOB_NUM_NODES=1"}), rules), "");
+  EXPECT_NE(value_of(run({"--dry-run", "--", "srun", "p"}, {"SLURM_JOB_NUM_NODES=1"}), rules), "");
   const Result shared =
       run({"--dry-run", "--files", folder.file("shared"), "--", "mpirun", "-H", "a,b"});
   EXPECT_THAT(value_of(shared, rules), HasSubstr(folder.file("shared") + "/"));
@@ -205,6 +208,9 @@ TEST_F(RunCommand, SetsMallocAsItWasMeasured) {
       several.errors,
       HasSubstr("malloc as measured (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_; mpirun "
                 "hands them to other hosts by its -x alone)"));
+  const Result by_srun = run({"--dry-run", "--", "srun", "-N2", "p"});
+  EXPECT_THAT(by_srun.errors,
+              HasSubstr("malloc as measured (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_);"));
 }
 
 TEST_F(RunCommand, SetsNothingOfMallocWhereNothingWasSet) {

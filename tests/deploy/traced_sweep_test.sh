@@ -51,6 +51,16 @@ expect_json "$keys == $wanted"
 expect_code 0 "$colltune" show sweeps --db "$work/traced.db" --json
 expect_json "len(data) == 1"
 
+# --- A call that the memory does not hold is left out and named; the others are measured.
+# The largest that MPI counts by an int; its buffers take 128 GiB.
+trace "$(call 0 all_reduce 4096 60000 "$sum_f64")" "$(call 0 reduce_scatter 34359738352 20000 "$sum_f64")" >"$work/huge.ctr"
+if [ "$(awk '/^MemTotal:/ { print int($2 / 1048576) }' /proc/meminfo)" -lt 100 ]; then
+  expect_code 0 "${launch[@]}" --from "$work/huge.ctr" --config "$work/how.json" --db "$work/huge.db"
+  expect_in err '^not measured, too large for the memory: 1 of 2 keys, 25\.0 % of their time: reduce_scatter f64 sum .* MiB are available there$'
+  expect_code 0 "$colltune" show decisions --db "$work/huge.db" --json
+  expect_json "[d['key']['problem']['message_size_bytes'] for d in data] == [4096]"
+fi
+
 # --- Quiet is quiet; without a configuration the budget follows from the calls.
 expect_code 0 "${launch[@]}" --from "$work/program.ctr" --dry-run --quiet
 expect_not_in err 'measured'

@@ -42,6 +42,7 @@ Trace two_calls() {
                    {.world = 0,
                     .call = {.operation = TracedOperation::all_to_all_v,
                              .is_nonblocking = true,
+                             .persistent = PersistentStep::start,
                              .message_size = {64},
                              .is_rounded = true,
                              .counts = CountShape::one_large},
@@ -129,6 +130,8 @@ TEST(Traces, AreProblemsOrSayWhyNot) {
   TracedCall call = sum_of(8);
   call.is_nonblocking = true;
   EXPECT_EQ(why(call), Unserved::nonblocking);
+  call.persistent = PersistentStep::start;
+  EXPECT_EQ(why(call), Unserved::persistent);
   call = sum_of(8);
   call.data_type.reset();
   EXPECT_EQ(why(call), Unserved::not_in_vocabulary);
@@ -170,6 +173,9 @@ TEST(Traces, ThatAreWrongAreRefusedWithThePlace) {
               HasSubstr("t.ctr: /worlds/0: 2 ranks, 1 nodes, 3 on each; they do not fit together"));
   EXPECT_THAT(error_with("\"nodes\":1,\"not", "\"nodes\":3,\"not"),
               HasSubstr("t.ctr: /ranks: 2 ranks on 3 nodes"));
+  EXPECT_THAT(
+      error_with("\"is_nonblocking\":false", "\"is_nonblocking\":false,\"persistent\":\"start\""),
+      HasSubstr("t.ctr: /calls/0/call/is_nonblocking: false; a call with a persistent"));
   EXPECT_THAT(error_with("\"program\"", "\"programm\""), HasSubstr("program"));
   EXPECT_THAT(error_with("}\n", ""),
               HasSubstr("t.ctr: no trace as 'colltune run --record' writes"));

@@ -120,7 +120,10 @@ double percent(nanoseconds part, nanoseconds whole) {
 
 std::string call_text(const TracedCall& call) {
   std::string text(name_of(call.operation));
-  if (call.is_nonblocking) text = "i" + text;
+  if (call.persistent)
+    text = *call.persistent == PersistentStep::start ? "start of " + text : text + "_init";
+  else if (call.is_nonblocking)
+    text = "i" + text;
   if (call.data_type) text += fmt::format(" {}", name_of(*call.data_type));
   if (call.reduce_op) text += fmt::format(" {}", name_of(*call.reduce_op));
   if (call.operation != TracedOperation::barrier)

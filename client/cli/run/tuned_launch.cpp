@@ -85,6 +85,12 @@ void add_component_setting(Variables& variables, const std::string& name, const 
   variables.emplace_back("OMPI_MCA_coll_colltune_" + name, value);
 }
 
+/// Slurm starts the ranks, not mpirun: all of the environment reaches them.
+bool is_by_srun(const std::vector<std::string>& command) {
+  return std::ranges::any_of(
+      command, [](const std::string& word) { return fs::path(word).filename() == "srun"; });
+}
+
 /// What is said of a part that does nothing in this launch.
 struct Part {
   std::string does;     ///< empty: nothing
@@ -286,10 +292,11 @@ class Maker {
       set(std::move(name), std::move(value));
     }
     if (names.empty()) return {};
-    return fmt::format("malloc as measured ({}{})", fmt::join(names, ", "),
-                       may_have_several_hosts(wishes_.command, variable_)
-                           ? "; mpirun hands them to other hosts by its -x alone"
-                           : "");
+    return fmt::format(
+        "malloc as measured ({}{})", fmt::join(names, ", "),
+        may_have_several_hosts(wishes_.command, variable_) && !is_by_srun(wishes_.command)
+            ? "; mpirun hands them to other hosts by its -x alone"
+            : "");
   }
 
   /// NCCL's algorithms, by the tuner.
@@ -364,6 +371,8 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
   for (const char* const name : {"PBS_NODEFILE", "LSB_HOSTS", "LSB_DJOB_HOSTFILE",
                                  "COBALT_NODEFILE", "OMPI_MCA_orte_default_hostfile"})
     if (variable(name) != nullptr && variable("PBS_NUM_NODES") == nullptr) return true;
+  // Outside of an allocation srun asks for the nodes itself, in many ways.
+  if (is_by_srun(command) && variable("SLURM_JOB_NUM_NODES") == nullptr) return true;
   constexpr std::array<std::string_view, 8> options{
       "H", "host", "hostfile", "machinefile", "default-hostfile", "rankfile", "hosts", "nodelist"};
   return std::ranges::any_of(command, [&](std::string_view word) {

@@ -6,6 +6,7 @@
 #include "c_handles.h"
 #include "colltune/c_guard.h"
 #include "colltune/collectives/mpi.h"
+#include "colltune/collectives/running_mpi.h"
 #include "colltune/collectives_mpi.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
@@ -58,6 +59,7 @@ Collectives make_over_mpi(MPI_Comm comm, const std::function<ProgramSettings()>&
   std::optional<Error> own_error;
   try {
     settings = read();
+    settings.mpi_library = running_mpi();
     fingerprint = fingerprint_of(settings);
   } catch (const Error& error) {
     own_error = error;

@@ -16,10 +16,10 @@ std::size_t CallTable::slot_of(const TracedCall& call) const {
   const auto number = [](auto value) {
     return value ? std::uint64_t{1} + static_cast<std::uint64_t>(*value) : std::uint64_t{0};
   };
-  const std::uint64_t kind = static_cast<std::uint64_t>(call.operation) |
-                             std::uint64_t{call.is_nonblocking} << 8U |
-                             number(call.data_type) << 9U | number(call.reduce_op) << 15U |
-                             static_cast<std::uint64_t>(call.counts) << 20U;
+  const std::uint64_t kind =
+      static_cast<std::uint64_t>(call.operation) | std::uint64_t{call.is_nonblocking} << 8U |
+      number(call.data_type) << 9U | number(call.reduce_op) << 15U |
+      number(call.persistent) << 22U | static_cast<std::uint64_t>(call.counts) << 20U;
   const std::uint64_t mixed = (call.message_size.value * spread ^ kind) * spread;
   return static_cast<std::size_t>(mixed >> 40U) & (slots_.size() - 1);
 }

@@ -16,8 +16,8 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/request/request.h"
 
-#include "bridge/clock.h"
 #include "../peers.h"
+#include "bridge/clock.h"
 #include "recording.h"
 
 /* The highest that there is. */
@@ -35,7 +35,14 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) =
               each(iallgather) each(iallgatherv) each(iallreduce) each(ialltoall) each(ialltoallv) \
                   each(ialltoallw) each(ibarrier) each(ibcast) each(iexscan) each(igather)         \
                       each(igatherv) each(ireduce) each(ireduce_scatter)                           \
-                          each(ireduce_scatter_block) each(iscan) each(iscatter) each(iscatterv)
+                          each(ireduce_scatter_block) each(iscan) each(iscatter) each(iscatterv)   \
+                              each(allgather_init) each(allgatherv_init) each(allreduce_init)      \
+                                  each(alltoall_init) each(alltoallv_init) each(alltoallw_init)    \
+                                      each(barrier_init) each(bcast_init) each(exscan_init)        \
+                                          each(gather_init) each(gatherv_init) each(reduce_init)   \
+                                              each(reduce_scatter_init)                            \
+                                                  each(reduce_scatter_block_init) each(scan_init)  \
+                                                      each(scatter_init) each(scatterv_init)
 /* Only communicators with a topology have these. */
 #define ON_NEIGHBORS(each)                                                                   \
   each(neighbor_allgather, allgather) each(neighbor_allgatherv, allgatherv)                  \
@@ -43,7 +50,12 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) =
           each(neighbor_alltoallw, neighbor_alltoallw) each(ineighbor_allgather, iallgather) \
               each(ineighbor_allgatherv, iallgatherv) each(ineighbor_alltoall, ialltoall)    \
                   each(ineighbor_alltoallv, ialltoallv)                                      \
-                      each(ineighbor_alltoallw, ineighbor_alltoallw)
+                      each(ineighbor_alltoallw, ineighbor_alltoallw)                         \
+                          each(neighbor_allgather_init, allgather_init)                      \
+                              each(neighbor_allgatherv_init, allgatherv_init)                \
+                                  each(neighbor_alltoall_init, alltoall_init)                \
+                                      each(neighbor_alltoallv_init, alltoallv_init)          \
+                                          each(neighbor_alltoallw_init, neighbor_alltoallw_init)
 
 /* What the communicator had before. */
 struct lower {
@@ -86,11 +98,49 @@ static void destruct(recorder_module* module) {
 static OBJ_CLASS_INSTANCE(recorder_module, mca_coll_base_module_t, construct, destruct);
 
 static void write_down(recorder_module* module, struct ompi_communicator_t* comm,
-                       const struct colltune_seen* seen, bool is_nonblocking,
+                       const struct colltune_seen* seen, enum colltune_form form,
                        uint64_t nanoseconds) {
   if (NULL == module->recording) module->recording = colltune_recording_begin(comm);
-  if (NULL != module->recording)
-    colltune_record(module->recording, seen, is_nonblocking, nanoseconds);
+  if (NULL != module->recording) colltune_record(module->recording, seen, form, nanoseconds);
+}
+
+/* MPI_Start and MPI_Startall of requests that are followed. One by one: each has its own time. */
+static int start_requests(size_t count, ompi_request_t** requests) {
+  for (size_t i = 0; i < count; ++i) {
+    const struct colltune_followed* const followed = colltune_followed_of(requests[i]);
+    const bool was_inside = is_inside;
+    is_inside = true;
+    const int64_t begin = colltune_now();
+    const int rc = followed->start(1, &requests[i]);
+    const uint64_t took = (uint64_t)(colltune_now() - begin);
+    is_inside = was_inside;
+    if (OMPI_SUCCESS != rc) return rc;
+    colltune_record_start(followed, took);
+  }
+  return OMPI_SUCCESS;
+}
+
+/* The library uses a request again for other calls, so it gets its own functions back before. One
+   that could not be freed is not followed any longer. */
+static int free_request(ompi_request_t** request) {
+  const struct colltune_followed functions = *colltune_followed_of(*request);
+  colltune_unfollow(*request);
+  (*request)->req_start = functions.start;
+  (*request)->req_free = functions.free;
+  return functions.free(request);
+}
+
+/* Counts the starts of a persistent request that was made just now. */
+static void follow(recorder_module* module, const struct colltune_seen* seen,
+                   ompi_request_t* request) {
+  /* One that does nothing is shared by others, or is never started by its function. */
+  if (NULL == module->recording || !request->req_persistent ||
+      OMPI_REQUEST_COLL != request->req_type)
+    return;
+  const struct colltune_followed functions = {request->req_start, request->req_free};
+  if (!colltune_follow(module->recording, seen, request, functions)) return;
+  request->req_start = start_requests;
+  request->req_free = free_request;
 }
 
 /* The bytes of `count` elements. */
@@ -170,8 +220,8 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
 
 #define UNPACK(...) __VA_ARGS__
 
-/* A collective `name` and its nonblocking form: parameters and arguments up to the communicator,
-   and what of it is written down. */
+/* A collective `name`, its nonblocking and its persistent form: parameters and arguments up to the
+   communicator, and what of it is written down. */
 #define RECORD(name, parameters, arguments, what)                                                 \
   static int record_##name(UNPACK parameters struct ompi_communicator_t* comm,                    \
                            mca_coll_base_module_t* base) {                                        \
@@ -182,7 +232,7 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
     const int rc = module->lower.name(UNPACK arguments comm, module->lower.name##_module);        \
     const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
-    write_down(module, comm, &seen, false, took);                                                 \
+    write_down(module, comm, &seen, COLLTUNE_BLOCKING, took);                                     \
     is_inside = false;                                                                            \
     return rc;                                                                                    \
   }                                                                                               \
@@ -198,7 +248,25 @@ static struct colltune_seen exchanged(const int* counts, struct ompi_datatype_t*
         module->lower.i##name(UNPACK arguments comm, request, module->lower.i##name##_module);    \
     const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
     const struct colltune_seen seen = what;                                                       \
-    write_down(module, comm, &seen, true, took);                                                  \
+    write_down(module, comm, &seen, COLLTUNE_NONBLOCKING, took);                                  \
+    is_inside = false;                                                                            \
+    return rc;                                                                                    \
+  }                                                                                               \
+  static int record_##name##_init(UNPACK parameters struct ompi_communicator_t* comm,             \
+                                  struct ompi_info_t* info, ompi_request_t** request,             \
+                                  mca_coll_base_module_t* base) {                                 \
+    recorder_module* const module = (recorder_module*)base;                                       \
+    if (is_inside)                                                                                \
+      return module->lower.name##_init(UNPACK arguments comm, info, request,                      \
+                                       module->lower.name##_init_module);                         \
+    is_inside = true;                                                                             \
+    const int64_t begin = colltune_now();                                                         \
+    const int rc = module->lower.name##_init(UNPACK arguments comm, info, request,                \
+                                             module->lower.name##_init_module);                   \
+    const uint64_t took = (uint64_t)(colltune_now() - begin);                                     \
+    const struct colltune_seen seen = what;                                                       \
+    write_down(module, comm, &seen, COLLTUNE_MAKES_PERSISTENT, took);                             \
+    if (OMPI_SUCCESS == rc) follow(module, &seen, *request);                                      \
     is_inside = false;                                                                            \
     return rc;                                                                                    \
   }

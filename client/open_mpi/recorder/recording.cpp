@@ -19,14 +19,15 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "bridge/launch_setting.h"
 #include "bridge/program_types.h"
-#include "bridge/running_mpi.h"
 #include "call_table.h"
 #include "colltune/collectives/build_id.h"
+#include "colltune/collectives/running_mpi.h"
 #include "colltune/json/output_file.h"
 #include "colltune/trace/trace.h"
 #include "colltune/vocabulary/error.h"
@@ -40,8 +41,15 @@ struct colltune_recording {
   MPI_Datatype type = MPI_DATATYPE_NULL;  ///< of the last reduction: programs rarely change it
   std::optional<DataType> data_type{};
   colltune_seen latest{};  ///< a call, which programs often repeat
-  bool was_nonblocking = false;
+  /// Empty if nothing was called, or if a persistent request was started last.
+  std::optional<colltune_form> latest_form{};
   CallTable calls;
+};
+
+/// A persistent request and the call that it starts.
+struct FollowedRequest : colltune_followed {
+  colltune_recording* recording = nullptr;  ///< null once its communicator is freed
+  TracedCall call;
 };
 
 namespace {
@@ -61,6 +69,8 @@ struct Recorder {
   std::set<colltune_recording*> recordings;  ///< of communicators that live
   Layouts layouts;
   CallCounts counts;  ///< by layout, of communicators that are freed
+  /// Requests that the program has not freed. An address in it holds while it is there.
+  std::unordered_map<MPI_Request, FollowedRequest> followed;
   bool is_finished = false;
 };
 std::unique_ptr<Recorder> recorder;
@@ -88,6 +98,29 @@ void keep(const colltune_recording& recording) {
   recorder->counts.add_not_kept(recording.calls.not_kept());
 }
 
+/// What was called, but for its form.
+TracedCall call_of(colltune_recording& recording, const colltune_seen& seen) {
+  TracedCall call{.operation = static_cast<TracedOperation>(seen.operation),
+                  .message_size = {seen.bytes},
+                  .counts = static_cast<CountShape>(seen.counts)};
+  if (seen.op == nullptr) return call;
+  if (recording.type != seen.type) {
+    recording.type = seen.type;
+    recording.data_type = data_type_of(seen.type);
+  }
+  call.data_type = recording.data_type;
+  call.reduce_op = reduce_op_of(seen.op);
+  return call;
+}
+
+void add(colltune_recording& recording, const TracedCall& call, std::chrono::nanoseconds time) {
+  try {
+    recording.calls.add(call, time);
+  } catch (const std::bad_alloc&) {
+    recording.calls.add_not_kept(time);  // the program goes on
+  }
+}
+
 int world_rank() {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -102,9 +135,8 @@ bool colltune_recorder_open(int major, int minor) {
     if (file == nullptr || *file == '\0') return false;
     const std::string built_for = fmt::format("Open MPI {}.{}", major, minor);
     if (const std::string running = running_mpi(); running != built_for)
-      throw Error(
-          StatusCode::failed_precondition,
-          fmt::format("this recorder was built for {}, and {} runs", built_for, running));
+      throw Error(StatusCode::failed_precondition,
+                  fmt::format("this recorder was built for {}, and {} runs", built_for, running));
     recorder = std::make_unique<Recorder>(file);
     return true;
   });
@@ -141,38 +173,56 @@ void colltune_recording_end(colltune_recording* recording) {
     const std::unique_ptr<colltune_recording> owned(recording);
     const std::lock_guard lock(recorder->mutex);
     recorder->recordings.erase(recording);
+    for (auto& [request, one] : recorder->followed)
+      if (one.recording == recording) one.recording = nullptr;
     if (!recorder->is_finished) keep(*recording);
     return 0;
   });
 }
 
-void colltune_record(colltune_recording* recording, const colltune_seen* seen, bool is_nonblocking,
+void colltune_record(colltune_recording* recording, const colltune_seen* seen, colltune_form form,
                      std::uint64_t nanoseconds) {
   const std::chrono::nanoseconds time(nanoseconds);
   const colltune_seen& latest = recording->latest;
   if (seen->operation == latest.operation && seen->bytes == latest.bytes &&
       seen->type == latest.type && seen->op == latest.op && seen->counts == latest.counts &&
-      is_nonblocking == recording->was_nonblocking && recording->calls.add_as_before(time))
+      form == recording->latest_form && recording->calls.add_as_before(time))
     return;
   recording->latest = *seen;
-  recording->was_nonblocking = is_nonblocking;
-  TracedCall call{.operation = static_cast<TracedOperation>(seen->operation),
-                  .is_nonblocking = is_nonblocking,
-                  .message_size = {seen->bytes},
-                  .counts = static_cast<CountShape>(seen->counts)};
-  if (seen->op != nullptr) {
-    if (recording->type != seen->type) {
-      recording->type = seen->type;
-      recording->data_type = data_type_of(seen->type);
-    }
-    call.data_type = recording->data_type;
-    call.reduce_op = reduce_op_of(seen->op);
-  }
-  try {
-    recording->calls.add(call, time);
-  } catch (const std::bad_alloc&) {
-    recording->calls.add_not_kept(time);  // the program goes on
-  }
+  recording->latest_form = form;
+  TracedCall call = call_of(*recording, *seen);
+  call.is_nonblocking = form != COLLTUNE_BLOCKING;
+  if (form == COLLTUNE_MAKES_PERSISTENT) call.persistent = PersistentStep::making;
+  add(*recording, call, time);
+}
+
+bool colltune_follow(colltune_recording* recording, const colltune_seen* seen, MPI_Request request,
+                     colltune_followed functions) {
+  return guarded(false, [&] {
+    TracedCall call = call_of(*recording, *seen);
+    call.is_nonblocking = true;
+    call.persistent = PersistentStep::start;
+    const std::lock_guard lock(recorder->mutex);
+    recorder->followed.insert_or_assign(request, FollowedRequest{functions, recording, call});
+    return true;
+  });
+}
+
+const colltune_followed* colltune_followed_of(MPI_Request request) {
+  const std::lock_guard lock(recorder->mutex);
+  return &recorder->followed.at(request);
+}
+
+void colltune_record_start(const colltune_followed* followed, std::uint64_t nanoseconds) {
+  const auto& request = static_cast<const FollowedRequest&>(*followed);
+  if (request.recording == nullptr) return;
+  request.recording->latest_form.reset();
+  add(*request.recording, request.call, std::chrono::nanoseconds(nanoseconds));
+}
+
+void colltune_unfollow(MPI_Request request) {
+  const std::lock_guard lock(recorder->mutex);
+  recorder->followed.erase(request);
 }
 
 void colltune_recorder_finish() {

@@ -69,8 +69,28 @@ struct colltune_seen {
   MPI_Op op;         /* likewise; null of others */
   enum colltune_count_shape counts;
 };
+/* How a call was made. The start of a persistent request is recorded by colltune_record_start. */
+enum colltune_form {
+  COLLTUNE_BLOCKING = 0,
+  COLLTUNE_NONBLOCKING = 1,
+  COLLTUNE_MAKES_PERSISTENT = 2
+};
 void colltune_record(colltune_recording* recording, const struct colltune_seen* seen,
-                     bool is_nonblocking, uint64_t nanoseconds);
+                     enum colltune_form form, uint64_t nanoseconds);
+
+/* A persistent request whose functions are ours: what they were before. */
+struct colltune_followed {
+  int (*start)(size_t count, MPI_Request* requests);
+  int (*free)(MPI_Request* request);
+};
+/* From now on `request` starts the call `seen`. Returns false without memory: then its starts are
+   not counted. */
+bool colltune_follow(colltune_recording* recording, const struct colltune_seen* seen,
+                     MPI_Request request, struct colltune_followed functions);
+/* Of a request that is followed; it stays until colltune_unfollow. */
+const struct colltune_followed* colltune_followed_of(MPI_Request request);
+void colltune_record_start(const struct colltune_followed* followed, uint64_t nanoseconds);
+void colltune_unfollow(MPI_Request request);
 
 /* Collective over MPI_COMM_WORLD, whose ranks all record, while MPI_Finalize begins: merges what
    the ranks recorded, and the first one writes it. Nothing is recorded from then on. */

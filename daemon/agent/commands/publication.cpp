@@ -22,6 +22,7 @@ namespace {
 // count.
 constexpr std::size_t most_sweeps = 15;
 constexpr std::size_t most_listed = 20;
+constexpr std::size_t most_in_a_line = 3;
 
 std::string describe_key(const TuningKey& key) {
   return fmt::format("{} on {}", describe(key.problem), describe(key.topology));
@@ -137,11 +138,20 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
                   describe_key(largest->key), why_too_large(most, available)));
 }
 
-std::size_t leave_out_too_large(SweepPlan& plan, const Availability& availability,
+std::string leave_out_too_large(SweepPlan& plan, const Availability& availability,
                                 Bytes available) {
-  return std::erase_if(plan.cells, [&](const Cell& cell) {
+  const std::size_t keys = plan.cells.size();
+  double all_weight = 0;
+  double weight = 0;
+  Bytes least{std::numeric_limits<std::uint64_t>::max()};
+  std::vector<std::string> names;
+  std::erase_if(plan.cells, [&](const Cell& cell) {
+    all_weight += cell.weight;
     const Bytes needed = buffers_of(cell, plan, availability);
     if (needed <= available) return false;
+    weight += cell.weight;
+    least = std::min(least, needed);
+    names.push_back(describe_key(cell.key));
     plan.skipped.push_back({.world = cell.world,
                             .problem = cell.key.problem,
                             .variant = {},
@@ -149,6 +159,14 @@ std::size_t leave_out_too_large(SweepPlan& plan, const Availability& availabilit
                             .supporting_kinds = {}});
     return true;
   });
+  if (names.empty()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), most_in_a_line);
+  names.resize(names.size() - more);
+  return fmt::format(
+      "not measured, too large for the memory: {} of {} keys, {:.1f} % of their "
+      "time: {}{}: {}",
+      names.size() + more, keys, 100 * weight / all_weight, fmt::join(names, ", "),
+      more > 0 ? fmt::format(" and {} more", more) : "", why_too_large(least, available));
 }
 
 Missing missing_of(const SweepPlan& plan, std::span<const Measurement> measurements,

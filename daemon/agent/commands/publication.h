@@ -38,9 +38,11 @@ void refuse_empty(const SweepPlan& plan);
 void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available);
 
 /// The same for a program's calls, of which one that does not fit says nothing against the others:
-/// such cells become skipped problems of the plan. Returns how many. Pure: all ranks that have the
-/// same plan leave out the same.
-std::size_t leave_out_too_large(SweepPlan& plan, const Availability& availability, Bytes available);
+/// such cells become skipped problems of the plan. Returns a line for a person: which they are,
+/// their share of the time of all calls in the plan, what they need and what is available; empty if
+/// all fit. Pure: all ranks that have the same plan leave out the same.
+[[nodiscard]] std::string leave_out_too_large(SweepPlan& plan, const Availability& availability,
+                                              Bytes available);
 
 /// What a sweep did not reach.
 struct Missing {

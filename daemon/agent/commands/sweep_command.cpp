@@ -355,11 +355,10 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   control.all_reduce_max({&least_memory, 1});
   const Bytes memory{static_cast<std::uint64_t>(-least_memory)};
   // A configuration names sizes that somebody wants; a trace, what a program happens to call.
-  if (const std::size_t too_large =
-          options.trace ? leave_out_too_large(plan, availability, memory) : 0;
-      too_large > 0 && is_first && !options.quiet)
-    fmt::print(stderr, "{} of the program's calls are left out: {}\n", too_large,
-               plan.skipped.back().reason);
+  if (options.trace)
+    if (const std::string too_large = leave_out_too_large(plan, availability, memory);
+        !too_large.empty() && is_first && !options.quiet)
+      fmt::print(stderr, "{}\n", too_large);
   run_on_rank_zero(control, [&] {
     refuse_empty(plan);
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);

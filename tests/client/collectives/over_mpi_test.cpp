@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -94,16 +95,20 @@ int world_size() {
 /// Rank 0's table file; it alone can read it.
 class TableOnDisk {
  public:
-  TableOnDisk() {
+  /// `mpi_library`: that it says to be measured with; empty: none.
+  explicit TableOnDisk(const std::string& mpi_library = {}) {
     if (rank_in_world() != 0) return;
     path_ = std::filesystem::temp_directory_path() /
             ("colltune_over_mpi_" + std::to_string(::getpid()) + ".ctt");
     // Launchers bind ranks to cores: this one's say nothing of the others'.
-    static const std::string content = test::planted_table(
-        1,
-        std::array{test::PlantedWorld{
-            .nodes = 1, .ranks_per_node = world_size(), .in_both_placements = true}},
-        test::PlantedCalls{.all_types = false, .persistent = true});
+    static std::map<std::string, std::string> contents;
+    std::string& content = contents[mpi_library];
+    if (content.empty())
+      content = test::planted_table(
+          1,
+          std::array{test::PlantedWorld{
+              .nodes = 1, .ranks_per_node = world_size(), .in_both_placements = true}},
+          test::PlantedCalls{.all_types = false, .persistent = true, .mpi_library = mpi_library});
     std::ofstream(path_, std::ios::binary) << content;
   }
   TableOnDisk(const TableOnDisk&) = delete;
@@ -317,6 +322,25 @@ TEST(OverMpi, FailsOnAllRanksIfTheTableCannotBeUsed) {
                                        {.table = table.path(), .table_digest = "00ff"});
               }),
               AllOf(StartsWith("9: "), HasSubstr("00ff")));
+}
+
+TEST(OverMpi, RefusesATableOfAnotherMpiLibrary) {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> running{};
+  int length = 0;
+  MPI_Get_library_version(running.data(), &length);
+  const bool is_mpich = std::string_view(running.data()).starts_with("MPICH");
+  const std::string own_name = is_mpich ? "MPICH" : "Open MPI";
+  const std::string other_name = is_mpich ? "Open MPI" : "MPICH";
+  {
+    const TableOnDisk foreign(is_mpich ? "Open MPI v4.1.4" : "MPICH Version: 4.0.2");
+    EXPECT_THAT(
+        failure_of([&] { (void)make_collectives(MPI_COMM_WORLD, {.table = foreign.path()}); }),
+        AllOf(StartsWith("9: "), HasSubstr("was measured with " + other_name),
+              HasSubstr("this program runs " + own_name)));
+  }
+  const TableOnDisk own(is_mpich ? "MPICH Version: 3.4" : "Open MPI v4.0.1");
+  Collectives collectives = make_collectives(MPI_COMM_WORLD, {.table = own.path()});
+  sum_once(collectives);
 }
 
 TEST(OverMpi, NamesRanksWithOtherOptions) {

@@ -63,6 +63,26 @@ TEST_P(RandomFortran, GetsWhatTheLibraryWouldGiveIt) {
   }
 }
 
+TEST_F(Component, SpawnedProcessesAndTheirParentsGetRightResults) {
+  const Ended ended =
+      run(with(with(launch(2), on()), {EDGE_PROGRAM, "spawn", EDGE_PROGRAM, "spawned"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.out, HasSubstr("spawn: right"));
+  EXPECT_THAT(ended.out, HasSubstr("spawned: right"));
+  EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
+}
+
+TEST_F(Component, ServesPython) {
+  const std::vector<std::string> program{PYTHON_PROGRAM};
+  if (program.front().empty()) GTEST_SKIP() << "no Python with mpi4py and numpy for this MPI";
+  for (const int ranks : {2, 3}) {
+    const Ended ended = run(with(with(launch(ranks), on()), program));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr("mpi4py: right"));
+    expect_kernels_of_all_collectives(ended, "mpi4py");
+  }
+}
+
 TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "progress"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -107,6 +108,31 @@ TEST_P(RecordsOf, EveryCallIsListedAsAllRanksMadeIt) {
   for (const TracedCalls& one : trace.calls) inside += one.by_ranks.time;
   EXPECT_GT(inside.count(), 0);
   EXPECT_LE(inside, trace.rank_time);
+}
+TEST_P(RecordsOf, PersistentRequestsAndEachOfTheirStarts) {
+  using enum TracedOperation;
+  const int ranks = GetParam();
+  const auto n = static_cast<std::uint64_t>(ranks);
+  const Ended ended = record(with(launch(ranks), {RECORDED_PROGRAM, "persistent"}));
+  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const Trace trace = load_trace(file());
+  const auto all = [&](TracedCall call, std::optional<PersistentStep> step) {
+    call.is_nonblocking = true;
+    call.persistent = step;
+    return calls_of(trace, ranks, call);
+  };
+  const TracedCall sum = reduction(all_reduce, DataType::f64, ReduceOp::sum, 24);
+  const TracedCall exchange = irregular(all_to_all_v, std::bit_floor(16 * n), CountShape::equal);
+  EXPECT_EQ(all(movement(broadcast, 400), PersistentStep::making), n);
+  EXPECT_EQ(all(movement(broadcast, 400), PersistentStep::start), 6 * n);
+  EXPECT_EQ(calls_of(trace, ranks, movement(broadcast, 400)), 10 * n);
+  EXPECT_EQ(all(sum, PersistentStep::making), n);
+  EXPECT_EQ(all(sum, PersistentStep::start), n);
+  EXPECT_EQ(all(sum, {}), 4 * n);
+  EXPECT_EQ(all(exchange, PersistentStep::making), n);
+  EXPECT_EQ(all(exchange, PersistentStep::start), n);
+  EXPECT_EQ(all(movement(neighbor_all_gather, 24), PersistentStep::making), n);
+  EXPECT_EQ(all(movement(neighbor_all_gather, 24), PersistentStep::start), 0u);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, RecordsOf, ::testing::Values(2, 3, 4, 8),
                          [](const auto& one) { return std::to_string(one.param); });

@@ -2,9 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that a recorder's trace must list: `calls` prints nothing and makes them; `communicators N`
    makes and frees N; `sizes N` makes all_reduces of N different sizes; `spawn` runs `calls` in a
-   process that it spawns; `abort` ends without MPI_Finalize. */
+   process that it spawns; `abort` ends without MPI_Finalize; `persistent` starts persistent
+   requests. */
 
 #include <mpi.h>
+/* Separate: it needs the other one. */
+#include <mpi-ext.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +88,52 @@ static void make_calls(void) {
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &done, MPI_STATUS_IGNORE);
 }
 
+/* Persistent requests, and other calls between their starts. */
+static void make_persistent_calls(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(world, &rank);
+  MPI_Comm_size(world, &ranks);
+  MPI_Request requests[2];
+  MPIX_Bcast_init(send, 100, MPI_INT, 0, world, MPI_INFO_NULL, &requests[0]);
+  MPIX_Allreduce_init(send, receive, 3, MPI_DOUBLE, MPI_SUM, world, MPI_INFO_NULL, &requests[1]);
+  for (int i = 0; i < 5; ++i) {
+    MPI_Bcast(send, 100, MPI_INT, 0, world);
+    MPI_Start(&requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Bcast(send, 100, MPI_INT, 0, world);
+  }
+  send[0] = 1;
+  MPI_Startall(2, requests);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  if (receive[0] != ranks) MPI_Abort(world, 4);
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&requests[i]);
+  /* The library gives the same requests to calls that are not persistent. */
+  for (int i = 0; i < 4; ++i) {
+    MPI_Iallreduce(send, receive, 3, MPI_DOUBLE, MPI_SUM, world, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  }
+  int counts[most_ranks];
+  int displacements[most_ranks];
+  for (int i = 0; i < ranks; ++i) {
+    counts[i] = 4;
+    displacements[i] = 4 * i;
+  }
+  MPIX_Alltoallv_init(send, counts, displacements, MPI_INT, receive, counts, displacements, MPI_INT,
+                      world, MPI_INFO_NULL, &requests[0]);
+  MPI_Start(&requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Request_free(&requests[0]);
+  /* One that is never started, of a communicator that is freed before it. */
+  MPI_Comm ring;
+  MPI_Cart_create(world, 1, &ranks, (int[]){1}, 0, &ring);
+  MPIX_Neighbor_allgather_init(send, 6, MPI_INT, receive, 6, MPI_INT, ring, MPI_INFO_NULL,
+                               &requests[0]);
+  MPI_Comm_free(&ring);
+  MPI_Request_free(&requests[0]);
+}
+
 static int spawn(const char* self) {
   MPI_Comm children;
   int error = 0;
@@ -117,6 +166,8 @@ int main(int argc, char** argv) {
       MPI_Allreduce(send, receive, i, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   } else if (strcmp(what, "spawn") == 0) {
     failed = spawn(argv[0]);
+  } else if (strcmp(what, "persistent") == 0) {
+    make_persistent_calls();
   } else if (strcmp(what, "abort") == 0) {
     make_calls();
     MPI_Abort(MPI_COMM_WORLD, 3);

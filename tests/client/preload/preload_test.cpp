@@ -132,6 +132,44 @@ TEST_F(Preload, IsSilentWithoutATable) {
   EXPECT_THAT(ended.errors, Not(HasSubstr("colltune")));
 }
 
+// Spawned processes find each other by the launcher's names of another launch; those that spawned
+// them are none of their ranks.
+TEST_F(Preload, SpawnedProcessesAndTheirParentsGetRightResults) {
+  for (const bool has_children_under : {true, false}) {
+    const std::vector<std::string> child{EDGE_PROGRAM, "spawned"};
+    const Ended ended = run_under(
+        2, with({EDGE_PROGRAM, "spawn"}, has_children_under ? with(under(), child) : child));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr("spawn: right"));
+    EXPECT_THAT(ended.out, HasSubstr("spawned: right"));
+    EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table ")) << "of the parents";
+  }
+}
+
+TEST_F(Preload, SessionsAreLeftToTheLibrary) {
+  const std::string program = SESSION_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "this MPI has no sessions";
+  const Ended alone = run_under(2, {program, "alone"});
+  EXPECT_EQ(alone.code, 0) << alone.out << alone.errors;
+  EXPECT_EQ(alone.out, "alone: right\n");
+  EXPECT_EQ(alone.errors, "");
+  const Ended beside = run_under(2, {program, "beside"});
+  EXPECT_EQ(beside.code, 0) << beside.out << beside.errors;
+  EXPECT_EQ(beside.out, "beside: right\n");
+  EXPECT_THAT(beside.errors, HasSubstr(" ran by generation 1, table "));
+}
+
+TEST_F(Preload, ServesPython) {
+  const std::vector<std::string> program{PYTHON_PROGRAM};
+  if (program.front().empty()) GTEST_SKIP() << "no Python with mpi4py and numpy for this MPI";
+  for (const int ranks : {2, 3}) {
+    const Ended ended = run_under(ranks, program);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+    EXPECT_THAT(ended.out, HasSubstr("mpi4py: right"));
+    expect_kernels_of_all_collectives(ended, "mpi4py");
+  }
+}
+
 // A rank without colltune is not waited for, whichever it is.
 TEST_F(Preload, StandsBackWhereNotAllRanksHaveIt) {
   const std::vector<std::string> program = random_program("200", 4);
@@ -168,6 +206,26 @@ TEST_F(Preload, ToolsBeforeMpiKeepWorking) {
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("tool: 40 calls"));
   EXPECT_THAT(ended.errors, HasSubstr("38 calls on 1 communicator(s) ran by generation 1"));
+}
+
+TEST_F(Preload, TheComponentForOpenMpiStandsBack) {
+  if (std::string(COMPONENT_FOLDER).empty()) GTEST_SKIP() << "this build has no such component";
+  const Ended ended =
+      run(with(with(with(launch(2), {"--mca", "mca_base_component_path",
+                                     COMPONENT_FOLDER ":SYSTEM_DEFAULT:USER_DEFAULT"}),
+                    under()),
+               random_program("300", 3)));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.out, HasSubstr("300 calls, right"));
+  const auto times_in_errors = [&](const std::string& text) {
+    int times = 0;
+    for (std::size_t at = ended.errors.find(text); at != std::string::npos;
+         at = ended.errors.find(text, at + 1))
+      ++times;
+    return times;
+  };
+  EXPECT_EQ(times_in_errors("the component for Open MPI stands back"), 1) << ended.errors;
+  EXPECT_EQ(times_in_errors(" ran by generation 1, table "), 1) << ended.errors;
 }
 
 TEST_F(Preload, ColltuneRunPreloads) {

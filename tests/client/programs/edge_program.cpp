@@ -5,6 +5,7 @@
 // step beyond).
 //
 //   mpirun -n 2 edge_program WHAT [NUMBER]
+//   mpirun -n 2 edge_program spawn COMMAND..., which runs `edge_program spawned`
 
 #include <dirent.h>
 #include <mpi.h>
@@ -194,6 +195,39 @@ void errors() {
   sums(MPI_COMM_WORLD, 10);
 }
 
+/// With the processes at the other side of an intercommunicator.
+void sums_across(MPI_Comm other, bool is_child) {
+  int theirs = 0;
+  MPI_Comm_remote_size(other, &theirs);
+  for (int i = 0; i < 20; ++i) {
+    const float own = 1;
+    float sum_of_theirs = 0;
+    MPI_Allreduce(&own, &sum_of_theirs, 1, MPI_FLOAT, MPI_SUM, other);
+    if (sum_of_theirs != static_cast<float>(theirs)) fail("a sum of the other side is wrong");
+  }
+  MPI_Comm all;
+  MPI_Intercomm_merge(other, is_child ? 1 : 0, &all);
+  sums(all, 40);
+  MPI_Comm_free(&all);
+  sums(MPI_COMM_WORLD, 10);
+  MPI_Comm_disconnect(&other);
+}
+
+/// Starts two processes of `command`, which is to run this program as `spawned`.
+void spawn(char** command) {
+  MPI_Comm children;
+  MPI_Comm_spawn(command[0], command + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                 MPI_ERRCODES_IGNORE);
+  sums_across(children, false);
+}
+
+void spawned() {
+  MPI_Comm parent;
+  MPI_Comm_get_parent(&parent);
+  if (parent == MPI_COMM_NULL) fail("nobody has spawned this process");
+  sums_across(parent, true);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -217,6 +251,8 @@ int main(int argc, char** argv) {
   if (what == "children") children();
   if (what == "threads" && provided == MPI_THREAD_MULTIPLE) threads();
   if (what == "errors") errors();
+  if (what == "spawn") spawn(argv + 2);
+  if (what == "spawned") spawned();
   if (rank == 0) std::printf("%s: right\n", what.c_str());
   MPI_Finalize();
   return 0;

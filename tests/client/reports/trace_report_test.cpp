@@ -103,6 +103,21 @@ TEST_F(TraceReport, SaysWhatDecisionsAreWorth) {
   EXPECT_EQ(json.at("calls").at(2).at("is_measured"), false);
 }
 
+TEST_F(TraceReport, NamesThePersistentOnes) {
+  Trace trace = load_trace(file());
+  TracedCalls& made = trace.calls.at(2);
+  made.call.is_nonblocking = true;
+  made.call.persistent = PersistentStep::making;
+  trace.calls.push_back(made);
+  trace.calls.back().call.persistent = PersistentStep::start;
+  std::ofstream(file()) << to_text(trace);
+  const Result shown = colltune({"show", "trace", file()});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_THAT(shown.out, HasSubstr("all_reduce_init f32 sum 1KiB\n"));
+  EXPECT_THAT(shown.out, HasSubstr("start of all_reduce f32 sum 1KiB\n"));
+  EXPECT_THAT(shown.out, HasSubstr("; of others: persistent 39.9 %"));
+}
+
 TEST_F(TraceReport, RefusesWhatIsNoTraceOrNoOrigin) {
   Result shown = colltune({"show", "trace", folder.file("none.ctr")});
   EXPECT_EQ(shown.code, 2);

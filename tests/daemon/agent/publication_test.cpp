@@ -137,9 +137,13 @@ TEST(TooLarge, IsLeftOutOfAProgramsCallsWithTheReason) {
   for (Cell& cell : plan.cells) cell.key.calling = Calling::persistent;
   const Availability availability{
       .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
-  EXPECT_EQ(leave_out_too_large(plan, availability, {256 << 20}), 0U);
+  EXPECT_EQ(leave_out_too_large(plan, availability, {256 << 20}), "");
   EXPECT_EQ(plan.cells.size(), 3U);
-  EXPECT_EQ(leave_out_too_large(plan, availability, {200 << 20}), 1U);
+  plan.cells[1].weight = 2;
+  const std::string line = leave_out_too_large(plan, availability, {200 << 20});
+  EXPECT_THAT(line, StartsWith("not measured, too large for the memory: 1 of 3 keys, 50.0 % of "
+                               "their time: all_reduce f32 sum 64MiB"));
+  EXPECT_THAT(line, HasSubstr("take at least 256.0 MiB, and 200.0 MiB are available there"));
   ASSERT_EQ(plan.cells.size(), 2U);
   EXPECT_EQ(plan.cells[0].key.problem, key(1024).problem);
   EXPECT_EQ(plan.cells[1].key.problem, key(4096).problem);
@@ -147,6 +151,19 @@ TEST(TooLarge, IsLeftOutOfAProgramsCallsWithTheReason) {
   EXPECT_EQ(plan.skipped[0].problem, key(64 << 20).problem);
   EXPECT_THAT(plan.skipped[0].reason,
               HasSubstr("take at least 256.0 MiB, and 200.0 MiB are available"));
+}
+
+TEST(TooLarge, ManyOfAProgramsCallsAreOneLine) {
+  SweepPlan plan = plan_of({key(1 << 20), key(2 << 20), key(4 << 20), key(8 << 20), key(16 << 20)});
+  plan.worlds = {{.ranks = {0, 1}}};
+  for (Cell& cell : plan.cells) cell.key.calling = Calling::persistent;
+  const Availability availability{
+      .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
+  const std::string line = leave_out_too_large(plan, availability, {3 << 20});
+  EXPECT_THAT(line, StartsWith("not measured, too large for the memory: 5 of 5 keys, 100.0 % of"));
+  EXPECT_THAT(line, HasSubstr(" and 2 more: "));
+  EXPECT_THAT(line, HasSubstr("take at least 4.0 MiB, and 3.0 MiB are available there"));
+  EXPECT_TRUE(plan.cells.empty());
 }
 
 TEST(Publication, SaysWhatChangedWhatStaysAndWhy) {

@@ -94,6 +94,17 @@ constexpr std::array<Named<CountShape>, 4> enum_names(CountShape) {
 }
 constexpr std::string_view enum_title(CountShape) { return "count shape"; }
 
+/// What a call does with a persistent request (MPIX_Allreduce_init). Stored by name.
+enum class PersistentStep {
+  making = 0,
+  start = 1,  ///< MPI_Start, or one request of MPI_Startall
+};
+constexpr std::array<Named<PersistentStep>, 2> enum_names(PersistentStep) {
+  using enum PersistentStep;
+  return {{{making, "making"}, {start, "start"}}};
+}
+constexpr std::string_view enum_title(PersistentStep) { return "step of a persistent request"; }
+
 /// Communicators whose members lie alike.
 struct TracedWorld {
   int ranks = 0;
@@ -117,8 +128,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 struct TracedCall {
   TracedOperation operation = TracedOperation::all_reduce;
   bool is_nonblocking = false;
-  std::optional<DataType> data_type{};  ///< of a reduction; empty: not in the vocabulary
-  std::optional<ReduceOp> reduce_op{};  ///< likewise
+  std::optional<PersistentStep> persistent{};  ///< such a call is nonblocking, too
+  std::optional<DataType> data_type{};         ///< of a reduction; empty: not in the vocabulary
+  std::optional<ReduceOp> reduce_op{};         ///< likewise
   /// As Problem::message_size; of an irregular call the bytes of this rank's larger buffer.
   Bytes message_size;
   /// `message_size` was rounded down to a power of two: of irregular calls, and of all others once
@@ -133,6 +145,7 @@ requires std::same_as<std::remove_const_t<Self>, TracedCall>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("operation", self.operation);
   visit("is_nonblocking", self.is_nonblocking);
+  visit("persistent", self.persistent);
   visit("data_type", self.data_type);
   visit("reduce_op", self.reduce_op);
   visit("message_size_bytes", self.message_size);
@@ -227,6 +240,7 @@ class CallCounts {
 /// Why calls are not measured, or no variant serves them. Printed by name.
 enum class Unserved {
   nonblocking,
+  persistent,
   irregular,
   other_operation,    ///< none of the eight collectives
   one_rank,           ///< the communicator's only one
@@ -237,9 +251,10 @@ enum class Unserved {
   beyond_limit,       ///< lighter than the most that a sweep takes of a trace
   not_kept,           ///< the trace counts them without saying what they were
 };
-constexpr std::array<Named<Unserved>, 10> enum_names(Unserved) {
+constexpr std::array<Named<Unserved>, 11> enum_names(Unserved) {
   using enum Unserved;
   return {{{nonblocking, "nonblocking"},
+           {persistent, "persistent"},
            {irregular, "irregular"},
            {other_operation, "other operations"},
            {one_rank, "one rank only"},

@@ -19,7 +19,8 @@ extern "C" {
  * of their own, so that they do not meet other calls on `comm`. Neither error handlers nor
  * attributes of `comm` change; all of MPI is called by its profiling names. `options` may be NULL.
  * Fails on all ranks if one rank's options are not valid (3) or differ from those of rank 0, the
- * ranks run different builds of colltune (9), or as colltune_collectives_of_threads. On success
+ * ranks run different builds of colltune (9), the table was measured with another MPI library than
+ * the one that runs (9), or as colltune_collectives_of_threads. On success
  * *collectives and what is made of it are to be freed before MPI_Finalize; `comm` may be freed at
  * any time. */
 int colltune_collectives_of_mpi(MPI_Comm comm, const colltune_collectives_options* options,

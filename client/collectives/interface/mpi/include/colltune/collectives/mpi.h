@@ -15,7 +15,8 @@ namespace colltune {
 /// allow the calls on the threads that make them.
 ///
 /// Throws Error on all ranks if one rank's options are not valid (invalid_argument) or differ from
-/// those of rank 0, or the ranks run different builds of colltune (failed_precondition); else as
+/// those of rank 0, the ranks run different builds of colltune, or the table was measured with
+/// another MPI library than the one that runs, which it names (failed_precondition); else as
 /// Collectives over threads.
 [[nodiscard, gnu::visibility("default")]] Collectives make_collectives(
     MPI_Comm comm, const CollectivesOptions& options = {});

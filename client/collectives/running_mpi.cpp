@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "running_mpi.h"
+#include "colltune/collectives/running_mpi.h"
 
 #include <mpi.h>
 
