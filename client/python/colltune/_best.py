@@ -105,8 +105,8 @@ class Best(Closing):
 
     `variant`: its name in the decisions; `passed_over`: (variant, reason) of what is ranked before it and cannot run here.
     Raises Error before the call starts where a buffer does not fit. If that is so on all ranks, they may go on with others. If not,
-    and one of colltune's kernels runs, the call fails on all ranks of the host, and `best` makes no further one. In the MPI library's
-    calls and the program's functions the other ranks wait, as in MPI.
+    and one of colltune's kernels runs, the call fails on all ranks of the host, and `best` makes no further one. In the calls of
+    the MPI library and in the program's functions the other ranks wait, as in MPI.
 
     Where the last call's numpy arrays come again, as in most programs, a call costs least: they are held until another call.
 

@@ -109,7 +109,8 @@ else:
     check_calls(best)
 
 # A buffer that one rank alone got wrong: the others hear of it while they wait in a kernel.
-best = colltune.best(comm, led_by(next(one for one in leaders.values() if one["variant"].startswith("cpu."))), "all_reduce", bytes=BYTES)
+leader = next(one for one in leaders.values() if one["variant"].startswith("cpu."))
+best = colltune.best(comm, led_by(leader), "all_reduce", bytes=BYTES)
 check_calls(best)
 send, receive = numpy.full(BYTES // 4, own, "f4"), numpy.zeros(BYTES // 4, "f4")
 if comm.rank == 0:
