@@ -32,7 +32,8 @@ constexpr auto preparation_limit = meeting_limit;
 /// For the ranks to tell each other how it went: longer, so that the ones that waited in vain say
 /// for whom.
 constexpr auto agreement_limit = 2 * preparation_limit;
-/// A rank that waits looks this seldom whether another has refused the call: it costs a line of each.
+/// A rank that waits looks this seldom whether another has refused the call: it costs a line of
+/// each.
 constexpr std::uint64_t turns_between_looks = 64;
 
 /// Collective: throws on all ranks unless all give what rank 0 gives.

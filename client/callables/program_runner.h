@@ -42,17 +42,17 @@ class ProgramRunner final {
   /// One call. All ranks make it; `buffers` are this rank's alone. Waits at most
   /// `usual_longest_wait` for other ranks, in the MPI library's own calls without a bound. Throws
   /// Error(invalid_argument) if the buffers are not of the call's sizes or overlap, before anything
-  /// is started (as `refuse`); Error(aborted) if another rank of the node refused the call, in which
-  /// case no rank makes a further one; Error(failed_precondition) if nothing is prepared or an
-  /// earlier call failed.
+  /// is started (as `refuse`); Error(aborted) if another rank of the node refused the call, in
+  /// which case no rank makes a further one; Error(failed_precondition) if nothing is prepared or
+  /// an earlier call failed.
   void run(const CallBuffers& buffers);
   /// The same call again, with the buffers of the last one, which must still be valid. Throws as
   /// `run`.
   void repeat();
-  /// This rank cannot make its next call, since its buffers are wrong. If all ranks refuse it, they go
-  /// on to the next one; else the call fails on all ranks of the node: on those that wait in it, and
-  /// on this one when it makes its next call. Where the MPI library's own call is prepared, nobody is
-  /// told. Throws as `run`.
+  /// This rank cannot make its next call, since its buffers are wrong. If all ranks refuse it, they
+  /// go on to the next one; else the call fails on all ranks of the node: on those that wait in it,
+  /// and on this one when it makes its next call. Where the MPI library's own call is prepared,
+  /// nobody is told. Throws as `run`.
   void refuse();
 
  private:

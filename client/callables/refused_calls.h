@@ -31,8 +31,8 @@ class RefusedCalls final {
   [[nodiscard]] bool is_open() const noexcept { return is_open_; }
   /// Whether all ranks have refused the call that this rank refused last. Throws as `look`.
   [[nodiscard]] bool agrees();
-  /// Throws Error(aborted) if another rank has refused a call that this rank has made, or makes; has
-  /// made one that this rank refused; or makes no further call.
+  /// Throws Error(aborted) if another rank has refused a call that this rank has made, or makes;
+  /// has made one that this rank refused; or makes no further call.
   void look() const;
 
  private:
@@ -47,7 +47,7 @@ class RefusedCalls final {
   std::vector<Line*> lines_;  ///< by rank; null on other nodes
   std::vector<int> others_;   ///< the other ranks of this node
   int rank_;
-  std::uint64_t calls_ = 0;  ///< the number of the latest, refused ones counted
+  std::uint64_t calls_ = 0;                  ///< the number of the latest, refused ones counted
   std::array<std::uint64_t, places> own_{};  ///< numbers of the calls that this rank refused
   std::size_t latest_ = 0;                   ///< its last refusal's place
   std::uint64_t before_ = 0;                 ///< what was in that place

@@ -116,11 +116,11 @@ int32_t colltune_callables_run(colltune_callables_runner* runner, const void* se
 /// to which arguments are dear. The other ranks may call colltune_callables_run.
 int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text);
 
-/// This rank does not make its next call: for bindings that find its buffers to be wrong. If all ranks
-/// refuse the call, they go on to the next one. Else, where a kernel of colltune's runs, it fails on all
-/// ranks of the node, and the runner makes no further call: on the other ranks while they wait in it, on
-/// this one in the next call. In the MPI library's own calls the others wait, as in MPI, and this rank may
-/// still make the call.
+/// This rank does not make its next call: for bindings that find its buffers to be wrong. If all
+/// ranks refuse the call, they go on to the next one. Else, where a kernel of colltune's runs, it
+/// fails on all ranks of the node, and the runner makes no further call: on the other ranks while
+/// they wait in it, on this one in the next call. In the MPI library's own calls the others wait,
+/// as in MPI, and this rank may still make the call.
 int32_t colltune_callables_refuse(colltune_callables_runner* runner, char** text);
 
 /// Frees it; NULL is allowed. Local: waits for no other rank, and the others may free theirs at any
