@@ -75,17 +75,19 @@ bool RefusedCalls::agrees() {
 
 void RefusedCalls::look() const {
   const std::size_t next = (latest_ + 1) % places;
+  // Read first: a rank ends after a refusal, which is the better reason.
+  int ended = rank_;
+  for (const int other : others_)
+    if (get(lines_[static_cast<std::size_t>(other)]->has_ended) != 0) ended = other;
   for (const int other : others_) {
-    // Read first: a rank ends after a refusal, which is the better reason.
-    const bool has_ended = get(lines_[static_cast<std::size_t>(other)]->has_ended) != 0;
     const std::uint64_t theirs = read(other, next);
     if (theirs != own_[next] && theirs <= calls_) fail_unlike(other, rank_, theirs);
-    if (has_ended)
-      throw Error(StatusCode::aborted,
-                  fmt::format("rank {} makes no further calls, since one failed there; rank {} "
-                              "would wait for it in call {}",
-                              other, rank_, calls_));
   }
+  if (ended != rank_)
+    throw Error(StatusCode::aborted,
+                fmt::format("rank {} makes no further calls, since one failed there; rank {} "
+                            "would wait for it in call {}",
+                            ended, rank_, calls_));
 }
 
 }  // namespace colltune
