@@ -53,7 +53,7 @@ class RandomFortran : public Component, public ::testing::WithParamInterface<int
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomFortran, ::testing::Values(2, 3, 4, 8));
 
 TEST_P(RandomFortran, GetsWhatTheLibraryWouldGiveIt) {
-  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "200" : "400";
+  const std::string calls = is_full_run() ? "100000" : "200";
   for (const std::string program : {RANDOM_FORTRAN_PROGRAMS}) {
     if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
     const Ended ended =

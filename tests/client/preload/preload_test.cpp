@@ -70,7 +70,7 @@ class PreloadedRandomFortran : public Preload, public ::testing::WithParamInterf
 INSTANTIATE_TEST_SUITE_P(Ranks, PreloadedRandomFortran, ::testing::Values(2, 3, 4, 8));
 
 TEST_P(PreloadedRandomFortran, GetsWhatTheLibraryWouldGiveIt) {
-  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "200" : "300";
+  const std::string calls = is_full_run() ? "100000" : "200";
   for (const std::string program : {RANDOM_FORTRAN_PROGRAMS}) {
     if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
     const Ended ended =
