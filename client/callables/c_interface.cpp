@@ -177,6 +177,10 @@ int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text
   return make_call(text, [&] { usable(runner).runner.repeat(); });
 }
 
+int32_t colltune_callables_refuse(colltune_callables_runner* runner, char** text) {
+  return make_call(text, [&] { usable(runner).runner.refuse(); });
+}
+
 void colltune_callables_close(colltune_callables_runner* runner) { delete runner; }
 
 int32_t colltune_callables_start_mpi(char** text) {

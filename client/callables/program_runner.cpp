@@ -12,6 +12,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "colltune/collectives/build_id.h"
@@ -31,6 +32,9 @@ constexpr auto preparation_limit = meeting_limit;
 /// For the ranks to tell each other how it went: longer, so that the ones that waited in vain say
 /// for whom.
 constexpr auto agreement_limit = 2 * preparation_limit;
+/// A rank that waits looks this seldom whether another has refused the call: it costs a line of
+/// each.
+constexpr std::uint64_t turns_between_looks = 64;
 
 /// Collective: throws on all ranks unless all give what rank 0 gives.
 void require_alike(ControlPlane& control, const std::string& own, const char* what) {
@@ -78,6 +82,7 @@ ProgramRunner::ProgramRunner(MPI_Comm comm, const std::string& call)
       catalogue_(make_catalogue()),
       meanwhile_([this] {
         if (ranks_ != nullptr) ranks_->progress();
+        if (refused_ != nullptr && ++turns_ % turns_between_looks == 0) refused_->look();
       }),
       abort_flag_(meanwhile_) {
   MpiControlPlane control = make_control(comm, "the search for what they can run");
@@ -135,6 +140,7 @@ void ProgramRunner::prepare(const std::string& text) {
   MpiControlPlane control = make_control(comm_, "the preparation of a call");
   operation_.reset();
   operations_.reset();
+  refused_.reset();
   failure_.clear();
   has_run_ = false;
   const Deadline deadline = Clock::now() + preparation_limit;
@@ -159,10 +165,14 @@ void ProgramRunner::prepare(const std::string& text) {
                                               .receive = {first_buffers_.get() + apart, receive}}},
                                  variant, deadline);
       alignment_ = std::max<std::size_t>(1, implementation.limits(variant).alignment.value);
+      // In a call of the MPI library nobody looks at anything.
+      if (implementation.family() != "mpi")
+        refused_ = std::make_unique<RefusedCalls>(*ranks_, deadline);
     });
   } catch (const Error&) {
     operation_.reset();
     operations_.reset();
+    refused_.reset();
     throw;
   }
 }
@@ -205,20 +215,56 @@ void ProgramRunner::require_prepared() const {
                 failure_.empty() ? "nothing is prepared" : "an earlier call failed: " + failure_);
 }
 
+void ProgramRunner::settle() {
+  if (refused_ == nullptr || !refused_->is_open()) return;
+  try {
+    const Deadline deadline = Clock::now() + usual_longest_wait;
+    while (!refused_->agrees()) {
+      if (Clock::now() > deadline)
+        throw Error(StatusCode::aborted,
+                    fmt::format("another rank has not come to the call that rank {} refused",
+                                ranks_->rank()));
+      ranks_->progress();
+      std::this_thread::yield();
+    }
+  } catch (const std::exception& error) {
+    give_up(error.what());
+    throw;
+  }
+}
+
+void ProgramRunner::give_up(const std::string& why) {
+  failure_ = why;
+  if (refused_ != nullptr) refused_->end();
+}
+
+void ProgramRunner::refuse() {
+  require_prepared();
+  settle();
+  if (refused_ != nullptr) refused_->refuse();
+}
+
 void ProgramRunner::call() {
   try {
+    if (refused_ != nullptr) refused_->begin();
     operation_->bind(last_);
     operation_->start();
     operation_->wait(Clock::now() + usual_longest_wait);
   } catch (const std::exception& error) {
-    failure_ = error.what();
+    give_up(error.what());
     throw;
   }
 }
 
 void ProgramRunner::run(const CallBuffers& buffers) {
   require_prepared();
-  check_buffers(buffers);
+  settle();
+  try {
+    check_buffers(buffers);
+  } catch (const Error&) {
+    if (refused_ != nullptr) refused_->refuse();
+    throw;
+  }
   last_ = buffers;
   call();
   has_run_ = true;
@@ -229,6 +275,7 @@ void ProgramRunner::repeat() {
   require_prepared();
   if (!has_run_)
     throw Error(StatusCode::failed_precondition, "there was no call that could be repeated");
+  settle();
   call();
 }
 

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "colltune/kernels/communicator.h"
 #include "colltune/kernels/implementation.h"
 #include "colltune/sweep/ranks/availability.h"
+#include "refused_calls.h"
 #include "sought_call.h"
 
 namespace colltune {
@@ -40,14 +42,25 @@ class ProgramRunner final {
   /// One call. All ranks make it; `buffers` are this rank's alone. Waits at most
   /// `usual_longest_wait` for other ranks, in the MPI library's own calls without a bound. Throws
   /// Error(invalid_argument) if the buffers are not of the call's sizes or overlap, before anything
-  /// is started; Error(failed_precondition) if nothing is prepared or an earlier call failed.
+  /// is started (as `refuse`); Error(aborted) if another rank of the node refused the call, in
+  /// which case no rank makes a further one; Error(failed_precondition) if nothing is prepared or
+  /// an earlier call failed.
   void run(const CallBuffers& buffers);
   /// The same call again, with the buffers of the last one, which must still be valid. Throws as
   /// `run`.
   void repeat();
+  /// This rank cannot make its next call, since its buffers are wrong. If all ranks refuse it, they
+  /// go on to the next one; else the call fails on all ranks of the node: on those that wait in it,
+  /// and on this one when it makes its next call. Where the MPI library's own call is prepared,
+  /// nobody is told. Throws as `run`.
+  void refuse();
 
  private:
   void require_prepared() const;
+  /// Waits until the other ranks have refused what this rank refused. Throws Error(aborted) if one
+  /// did not.
+  void settle();
+  void give_up(const std::string& why);
   void call();
   void check_buffers(const CallBuffers& buffers) const;
   [[nodiscard]] const Implementation& find(const Variant& variant) const;
@@ -60,6 +73,8 @@ class ProgramRunner final {
   std::unique_ptr<Communicator> ranks_;  ///< that no implementation sees
   Availability availability_;
   Topology topology_;
+  std::unique_ptr<RefusedCalls> refused_;       ///< null where others cannot be told
+  std::uint64_t turns_ = 0;                     ///< of waits, over all calls
   std::unique_ptr<Communicator> operations_;    ///< of what is prepared
   std::unique_ptr<std::byte[]> first_buffers_;  ///< what it is prepared for, until its first call
   std::unique_ptr<Operation> operation_;

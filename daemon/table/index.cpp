@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "colltune/vocabulary/canonical.h"
@@ -58,6 +59,18 @@ bool is_world_admitted(const LookupQuery& query, const Curve& curve) {
 bool is_same_world(const Curve& a, const Curve& b) {
   return a.environment_digest == b.environment_digest && *a.topology == *b.topology;
 }
+
+/// What one curve is for. There may be thousands of worlds for one problem.
+struct ProblemInWorld {
+  std::uint64_t problem = 0;  ///< pack()
+  std::string_view environment_digest;
+  const Topology* topology = nullptr;
+
+  friend bool operator<(const ProblemInWorld& a, const ProblemInWorld& b) {
+    return std::tie(a.problem, a.environment_digest, *a.topology) <
+           std::tie(b.problem, b.environment_digest, *b.topology);
+  }
+};
 
 /// The members of a sweep's worlds; equal members share one pointer.
 class KnownMembers {
@@ -128,6 +141,7 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
                             std::span<const VariantFit> fits) {
   for (const Composition& composition : compositions)
     compositions_.emplace(parts_name(composition), &composition);
+  std::map<ProblemInWorld, std::size_t> places;  // in the problem's curves
   for (const Decision& decision : decisions) {
     const TuningKey& key = decision.key;
     if (decision.ranked.empty())
@@ -137,13 +151,18 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
     const auto [entry, is_new] = families_.emplace(
         key.problem.mesh ? family_key(decision.family, *key.problem.mesh) : decision.family,
         static_cast<std::uint32_t>(families_.size()));
-    auto& curves =
-        curves_[pack(key.problem, key.problem.numeric_class, regime_of(key), entry->second)];
-    const auto architecture = architectures_.insert(architecture_name(key.topology)).first;
-    Curve curve{&key.topology, *architecture, key.environment_digest, regime_of(key), {}};
-    const auto known = std::ranges::find_if(
-        curves, [&](const Curve& other) { return is_same_world(other, curve); });
-    Curve& home = known != curves.end() ? *known : curves.emplace_back(std::move(curve));
+    const std::uint64_t problem =
+        pack(key.problem, key.problem.numeric_class, regime_of(key), entry->second);
+    auto& curves = curves_[problem];
+    const auto [place, is_first] =
+        places.try_emplace({problem, key.environment_digest, &key.topology}, curves.size());
+    if (is_first)
+      curves.push_back({&key.topology,
+                        *architectures_.insert(architecture_name(key.topology)).first,
+                        key.environment_digest,
+                        regime_of(key),
+                        {}});
+    Curve& home = curves[place->second];
     home.decisions.push_back(&decision);
     home.has_composed = home.has_composed || names_composition(decision);
     home.has_for_members = home.has_for_members || is_for_some_members(decision);
@@ -184,8 +203,10 @@ void DecisionTable::Index::set_fits(std::span<const VariantFit> fits) {
 std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query,
                                                          const Regime& regime) const {
   std::vector<const Curve*> found;
+  std::size_t stricter = 0;  // of those found: the curves of one class are of unlike worlds
   const auto add = [&](const Curve& curve) {
-    const bool is_there = std::ranges::any_of(found, [&](const Curve* other) {
+    const auto stricter_ones = std::span(found).first(stricter);
+    const bool is_there = std::ranges::any_of(stricter_ones, [&](const Curve* other) {
       return is_same_world(*other, curve) && (!query.members || other->members == curve.members);
     });
     if (!is_there) found.push_back(&curve);
@@ -199,6 +220,7 @@ std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& quer
     const auto curves = curves_.find(
         pack(query.problem, static_cast<NumericClass>(numeric_class), regime, family->second));
     if (curves == curves_.end()) continue;
+    stricter = found.size();
     for (const Curve& curve : curves->second) {
       if (!is_world_admitted(query, curve)) continue;
       if (!query.members || curve.apart.empty())

@@ -15,9 +15,15 @@ struct RandomCalls {
   /// Operations that are alive at the same time and take turns by chance.
   int operations = 24;
   std::uint64_t seed = 1;
+  /// So many variants may be passed over for lack of symmetric memory; then the calls are made with
+  /// those that were prepared until then. 0: that is an error.
+  int most_without_memory = 0;
   /// Whether a variant takes part.
   std::function<bool(const Implementation& implementation, const Variant& variant)> takes =
       [](const Implementation&, const Variant&) { return true; };
+  /// Looks at this rank after the first call and every 50 calls. Returns what is wrong; empty if
+  /// nothing is.
+  std::function<std::string()> inspect = [] { return std::string{}; };
 };
 
 /// Prepares operations of the catalogue that can be bound to other calls, once each, and makes

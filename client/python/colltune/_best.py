@@ -80,6 +80,10 @@ class _Runner(Closing):
             return error.message
         return ""
 
+    def refuse(self):
+        """This rank does not make its next call: the others hear of it."""
+        ask("colltune_callables_refuse", ctypes.c_void_p(self._handle))
+
     def run(self, send, send_size, receive, receive_size):
         self.check(self._run(self._handle, send, send_size, receive, receive_size, self._text_at))
 
@@ -100,7 +104,9 @@ class Best(Closing):
     broadcast has one buffer: best(buffer), or the root's `send` and the others' `receive`.
 
     `variant`: its name in the decisions; `passed_over`: (variant, reason) of what is ranked before it and cannot run here.
-    Raises Error before the call starts where a buffer does not fit, on this rank alone: the others wait, as in MPI.
+    Raises Error before the call starts where a buffer does not fit. If that is so on all ranks, they may go on with others. If not,
+    and one of colltune's kernels runs, the call fails on all ranks of the host, and `best` makes no further one. In the calls of
+    the MPI library and in the program's functions the other ranks wait, as in MPI.
 
     Where the last call's numpy arrays come again, as in most programs, a call costs least: they are held until another call.
 
@@ -132,14 +138,19 @@ class Best(Closing):
             send = receive = (send if send is not None else receive) if call.is_root else (receive if receive is not None else send)
         send_at = receive_at = None
         send_size = receive_size = 0
-        if call.receive_size:
-            receive_at, receive_size = self._to_receive.find(receive)
-        if call.send_size:
-            send_at, send_size = self._to_send.find(send)
-        if send_size != call.send_size or receive_size != call.receive_size:
-            raise Error(INVALID_ARGUMENT,
-                        f"rank {call.rank} of {call.problem['collective']} needs {call.send_size} bytes to send and "
-                        f"{call.receive_size} to receive, not {send_size} and {receive_size}")
+        try:
+            if call.receive_size:
+                receive_at, receive_size = self._to_receive.find(receive)
+            if call.send_size:
+                send_at, send_size = self._to_send.find(send)
+            if send_size != call.send_size or receive_size != call.receive_size:
+                raise Error(INVALID_ARGUMENT,
+                            f"rank {call.rank} of {call.problem['collective']} needs {call.send_size} bytes to send and "
+                            f"{call.receive_size} to receive, not {send_size} and {receive_size}")
+        except Error:
+            if self._runner is not None:
+                self._runner.refuse()
+            raise
         run(send_at, send_size, receive_at, receive_size)
 
     def close(self):

@@ -108,6 +108,19 @@ else:
         comm.Recv(message, 0)
     check_calls(best)
 
+# A buffer that one rank alone got wrong: the others hear of it while they wait in a kernel.
+leader = next(one for one in leaders.values() if one["variant"].startswith("cpu."))
+best = colltune.best(comm, led_by(leader), "all_reduce", bytes=BYTES)
+check_calls(best)
+send, receive = numpy.full(BYTES // 4, own, "f4"), numpy.zeros(BYTES // 4, "f4")
+if comm.rank == 0:
+    assert "to receive" in refusal(lambda: best(send, receive[1:]))
+    assert "makes no further calls" in refusal(lambda: best(send, receive), 10)
+else:
+    assert "rank 0 did not make call" in refusal(lambda: best(send, receive), 10)
+assert "an earlier call failed" in refusal(lambda: best(send, receive), 9)
+best.close()
+
 # All of them at once, by turns; then the ranks let them go in unlike orders and ways.
 for best in held:
     check_calls(best)

@@ -6,12 +6,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "colltune/vocabulary/error.h"
+#include "refused_calls.h"
+#include "support/run_ranks.h"
 
 namespace colltune {
 namespace {
@@ -115,6 +120,83 @@ TEST(ProgramRunner, RefusesWhatItCannotRun) {
   EXPECT_THAT(error_of([&] { runner.run(buffers_of(receive, receive)); }).what(),
               HasSubstr("overlap"));
   expect_sums(runner);  // a refused call changes nothing
+}
+
+// Else the others would wait for minutes.
+TEST(ProgramRunner, ACallThatOneRankRefusesFailsOnAllRanks) {
+  const bool is_last = world_rank() == world_size() - 1;
+  ProgramRunner runner(MPI_COMM_WORLD, call("all_reduce", count * sizeof(float)));
+  std::vector<float> send(count, 1);
+  std::vector<float> receive(count);
+  std::vector<float> shorter(count - 1);
+  for (int turn = 0; turn < 2; ++turn) {
+    runner.prepare(kernel);
+    expect_sums(runner);
+    const Error first =
+        error_of([&] { runner.run(buffers_of(is_last ? shorter : send, receive)); });
+    const Error next = error_of([&] { runner.run(buffers_of(send, receive)); });
+    EXPECT_EQ(first.code(), is_last ? StatusCode::invalid_argument : StatusCode::aborted)
+        << first.what();
+    EXPECT_EQ(next.code(), is_last ? StatusCode::aborted : StatusCode::failed_precondition)
+        << next.what();
+    EXPECT_THAT((is_last ? next : first).what(),
+                HasSubstr(is_last ? "makes no further calls, since one failed there"
+                                  : fmt::format("rank {} did not make call 7", world_size() - 1)));
+  }
+  runner.prepare("mpi.all_reduce");
+  expect_sums(runner);
+}
+
+// A root may be through with a call before another rank refuses it.
+TEST(ProgramRunner, ARefusedCallIsNotTakenForTheNextOne) {
+  const bool is_root = world_rank() == 0;
+  ProgramRunner runner(MPI_COMM_WORLD, call("broadcast", count * sizeof(float)));
+  runner.prepare("cpu.broadcast_flat{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}");
+  std::vector<float> buffer(count, 7);
+  CallBuffers right = buffers_of(buffer, buffer);
+  if (!is_root) right.send = {};
+  runner.run(right);
+  if (!is_root) {
+    EXPECT_EQ(error_of([&] { runner.refuse(); }).code(), StatusCode::unimplemented);
+    std::ranges::fill(buffer, 0.0F);
+  }
+  Error error{StatusCode::unimplemented, "no call failed"};
+  for (int calls = 0; calls < 1000 && error.code() == StatusCode::unimplemented; ++calls)
+    error = error_of([&] { runner.run(right); });
+  EXPECT_EQ(error.code(), StatusCode::aborted) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr(is_root ? "did not make call 2" : "makes no further calls"));
+  EXPECT_THAT(buffer, testing::Each(is_root ? 7.0F : 0.0F));
+}
+
+TEST(RefusedCalls, RanksThatRefuseTheSameGoOn) {
+  test::run_ranks(3, [](Communicator& ranks) {
+    RefusedCalls calls(ranks, test::soon_enough());
+    for (int turn = 0; turn < 50; ++turn) {
+      for (int made = turn % 3; made > 0; --made) calls.begin();
+      calls.refuse();
+      while (!calls.agrees()) std::this_thread::yield();
+      calls.look();
+    }
+    ranks.barrier(test::soon_enough());
+    if (ranks.rank() == 2)
+      calls.refuse();
+    else
+      calls.begin();
+    const Error error = error_of([&] {
+      const Deadline end = test::soon_enough();
+      while (std::chrono::steady_clock::now() < end) {
+        EXPECT_FALSE(calls.is_open() && calls.agrees());
+        calls.look();
+        std::this_thread::yield();
+      }
+    });
+    EXPECT_EQ(error.code(), StatusCode::aborted) << error.what();
+    if (ranks.rank() != 2) {
+      EXPECT_THAT(error.what(), HasSubstr("rank 2 did not make call"));
+    }
+    calls.end();
+    ranks.barrier(test::soon_enough());  // nobody's memory goes before
+  });
 }
 
 TEST(ProgramRunner, UnlikeCallsAreRefusedOnAllRanks) {

@@ -38,10 +38,10 @@ class Preload : public Launches {
 };
 
 class PreloadedRandomPrograms : public Preload, public ::testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, PreloadedRandomPrograms, ::testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Ranks, PreloadedRandomPrograms, ::testing::Values(2, 3, 4, 8));
 
 TEST_P(PreloadedRandomPrograms, GetWhatTheLibraryWouldGiveThem) {
-  const std::string calls = is_full_run() ? "100000" : "600";
+  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "200" : "600";
   const Ended ended = run_under(GetParam(), random_program(calls, GetParam()), GetParam() % 2);
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
@@ -66,14 +66,19 @@ TEST_F(Preload, ServesFortranByAllItsBindings) {
   }
 }
 
-TEST_F(Preload, RandomFortranGetsWhatTheLibraryWouldGiveIt) {
-  const std::string calls = is_full_run() ? "100000" : "300";
+class PreloadedRandomFortran : public Preload, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, PreloadedRandomFortran, ::testing::Values(2, 3, 4, 8));
+
+TEST_P(PreloadedRandomFortran, GetsWhatTheLibraryWouldGiveIt) {
+  const std::string calls = is_full_run() ? "100000" : "200";
   for (const std::string program : {RANDOM_FORTRAN_PROGRAMS}) {
     if (program.empty()) GTEST_SKIP() << "there is no Fortran compiler of MPI";
-    const Ended ended = run_under(2, {program, calls, "2"});
+    const Ended ended =
+        run_under(GetParam(), with({program, calls, std::to_string(GetParam())}, {RANDOM_OPTIONS}));
     EXPECT_EQ(ended.code, 0) << program << ended.out << ended.errors;
     EXPECT_THAT(ended.out, HasSubstr(calls + " calls, right"));
     expect_kernels_of_all_collectives(ended, program);
+    if (GetParam() > 4 && !is_full_run()) break;  // it takes long
   }
 }
 

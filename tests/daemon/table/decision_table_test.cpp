@@ -482,6 +482,25 @@ TEST(Table, RefusesTwoDecisionsForOneKeyAndEmptyRankings) {
   EXPECT_THAT(build({decide(all_reduce(8), {})}), HasSubstr("ranks no variant"));
 }
 
+// So many that an index which compares each world with all others takes minutes.
+TEST(Table, HoldsManyWorldsOfOneProblem) {
+  constexpr int worlds = 40'000;
+  std::vector<Decision> decisions;
+  for (int nodes = 1; nodes <= worlds / 2; ++nodes)
+    for (const char* environment : {"e1", "e2"})
+      decisions.push_back(decide(all_reduce(8), {{nodes % 2 == 0 ? "even" : "odd", 10}},
+                                 world(nodes, 2), environment));
+  const auto many = table(std::move(decisions));
+  LookupQuery query = ask(8);
+  query.environment_digest = "e2";
+  for (const int nodes : {1, 2, worlds / 2}) {
+    query.nodes = nodes;
+    EXPECT_EQ(winner(many.find(query)), nodes % 2 == 0 ? "even" : "odd");
+  }
+  query.nodes = {};
+  EXPECT_THAT(refused(many, query), HasSubstr("worlds")) << "all of them fit";
+}
+
 TEST(Table, DecisionsAreOrderedByKey) {
   const auto unsorted =
       table({decide(all_reduce(64), {{"a", 10}}), decide(all_reduce(8), {{"a", 10}})});

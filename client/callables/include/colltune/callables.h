@@ -107,14 +107,21 @@ int32_t colltune_callables_prepare(colltune_callables_runner* runner, const char
 /// rank that sends or receives nothing passes NULL and 0. A broadcast has one buffer: the root's
 /// `send` is its `receive`. Otherwise the two must not overlap. Waits for other ranks at most 5
 /// minutes, in the MPI library's own calls as long as the library does. Wrong buffers are refused
-/// on this rank alone, before anything is started: the other ranks wait, as in MPI. After any other
-/// failure the runner makes no further call. `*text` is NULL where it succeeds.
+/// before anything is started, as by colltune_callables_refuse. After any other failure the runner
+/// makes no further call. `*text` is NULL where it succeeds.
 int32_t colltune_callables_run(colltune_callables_runner* runner, const void* send,
                                size_t send_size, void* receive, size_t receive_size, char** text);
 
 /// The same call again with the buffers of the last one, which must still be valid: for bindings,
 /// to which arguments are dear. The other ranks may call colltune_callables_run.
 int32_t colltune_callables_repeat(colltune_callables_runner* runner, char** text);
+
+/// This rank does not make its next call: for bindings that find its buffers to be wrong. If all
+/// ranks refuse the call, they go on to the next one. Else, where a kernel of colltune's runs, it
+/// fails on all ranks of the node, and the runner makes no further call: on the other ranks while
+/// they wait in it, on this one in the next call. In the MPI library's own calls the others wait,
+/// as in MPI, and this rank may still make the call.
+int32_t colltune_callables_refuse(colltune_callables_runner* runner, char** text);
 
 /// Frees it; NULL is allowed. Local: waits for no other rank, and the others may free theirs at any
 /// later time. Before MPI_Finalize the communicator is freed too.
