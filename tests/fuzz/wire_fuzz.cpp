@@ -36,7 +36,9 @@ LookupQuery some_query() {
 
 AnnotatedProgram some_program() {
   return {.device = {.name = "d", .platform = "cuda", .architecture = "sm_90", .links = 18},
-          .collectives = {{.name = "a", .replica_groups = {{{0, 1}, {2, 3}}}}},
+          .collectives = {{.name = "a", .replica_groups = {{{0, 1}, {2, 3}}}},
+                          {.name = "b", .replica_counts = ReplicaCounts{.groups = 2, .size = 2}},
+                          {.name = "c", .replica_tiles = "[2,2]<=[4]"}},
           .nccl = NcclTopology{.ring = {.channels = 2, .intra_gb_per_s = 20}}};
 }
 

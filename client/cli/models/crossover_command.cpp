@@ -14,9 +14,9 @@
 #include <set>
 #include <vector>
 
+#include "colltune/decide/curves.h"
 #include "colltune/json/json.h"
 #include "colltune/model/fitted/crossover.h"
-#include "models/curves.h"
 #include "reports/report_data.h"
 #include "source/database.h"
 #include "text/figures.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "colltune/decide/curves.h"
 #include "colltune/model/fitted/curve_set.h"
-#include "models/curves.h"
 #include "reports/report_data.h"
 
 namespace colltune {

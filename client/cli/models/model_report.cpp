@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "colltune/decide/curves.h"
 #include "colltune/json/json.h"
-#include "models/curves.h"
 #include "models/held_out_choice.h"
 #include "reports/report_data.h"
 #include "source/database.h"

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <ranges>
@@ -21,6 +22,8 @@ namespace {
 // The raw samples of this many sweeps are read again at each publication; older sweeps no longer
 // count.
 constexpr std::size_t most_sweeps = 15;
+// Models need times of each size, not many of them, and a plan should not wait for them.
+constexpr std::size_t most_forecast_sweeps = 3;
 constexpr std::size_t most_listed = 20;
 constexpr std::size_t most_in_a_line = 3;
 
@@ -91,6 +94,23 @@ std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& databas
   }
   std::ranges::reverse(evidence);
   return evidence;
+}
+
+std::vector<Measurement> measured_earlier(const std::filesystem::path& database,
+                                          const std::string& environment_digest) {
+  const StoreReader reader(database);
+  std::vector<Measurement> measured;
+  std::size_t read = 0;
+  const auto sweeps = reader.sweeps();
+  for (const SweepRecord& sweep : std::views::reverse(sweeps)) {
+    if (read == most_forecast_sweeps) break;
+    if (sweep.purpose != SweepPurpose::choose || sweep.environment_digest != environment_digest ||
+        sweep.state != SweepState::complete)
+      continue;
+    std::ranges::move(reader.measurements(sweep.uuid), std::back_inserter(measured));
+    ++read;
+  }
+  return measured;
 }
 
 std::string describe_publication(std::span<const Settled> settled) {

@@ -26,6 +26,11 @@ inline constexpr int exit_incomplete = 6;
     const SweepPlan& plan, const std::string& sweep_uuid,
     std::span<const QuarantineRecord> quarantines);
 
+/// What the newest complete choosing sweeps of this environment measured, for the plan's models. A
+/// sweep that is continued plans as it did before: itself is not complete.
+[[nodiscard]] std::vector<Measurement> measured_earlier(const std::filesystem::path& database,
+                                                        const std::string& environment_digest);
+
 /// Describes for a person what the publication changes: how many decisions were settled in which
 /// way, and the reason for each that was replaced or kept.
 [[nodiscard]] std::string describe_publication(std::span<const Settled> settled);

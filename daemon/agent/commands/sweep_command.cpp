@@ -28,6 +28,7 @@
 #include "colltune/machine/control_groups.h"
 #include "colltune/sweep/passes/report.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/plan/pruning.h"
 #include "colltune/sweep/spec/launch_environment.h"
 #include "colltune/vocabulary/canonical.h"
 #include "console_progress.h"
@@ -105,6 +106,8 @@ SweepSummary summary_of(const SweepPlan& plan, const Availability& availability,
                        .null_test = null_test(outcome.measurements, plan.decision),
                        .noise = noise_summary(outcome.measurements),
                        .skipped = skipped_of(plan, availability)};
+  if (plan.pruned > 0)
+    summary.pruning = describe(audit_pruning(plan, outcome.measurements, decisions));
   // An interrupted launch is repeated, so it does not count as made.
   if (!launch_of.series.empty() && outcome.end != SweepEnd::stopped) summary.launch_of = launch_of;
   auto& activities = summary.activities.emplace();
@@ -133,7 +136,8 @@ std::string trust_text(const SweepPlan& plan, const SweepOutcome& outcome,
     text += fmt::format("; {:.1f} s of the budget were left: more rounds did not decide them",
                         std::chrono::duration<double>(outcome.budget_left).count());
   text += "\nnull test: " + describe(null_test(outcome.measurements, plan.decision));
-  return text + "\n" + noise_summary(outcome.measurements);
+  return text + "\n" + describe(audit_pruning(plan, outcome.measurements, decisions)) +
+         noise_summary(outcome.measurements);
 }
 
 SweepState state_of(SweepEnd end) {
@@ -331,14 +335,17 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   std::unique_ptr<SweepJournal> journal;
   std::vector<Quarantined> in_quarantine;
   std::vector<Decision> decisions;
+  std::vector<Measurement> measured;
   run_on_rank_zero(control, [&] {
     if (options.dry_run || !options.database || !std::filesystem::exists(*options.database)) return;
     journal = std::make_unique<SweepJournal>(options.database, options.results);
     in_quarantine = quarantined(*journal);
     decisions = journal->decisions();
+    measured = measured_earlier(*options.database, digest);
   });
-  SweepPlan plan = share_plan(control, spec, availability, catalogue, digest,
-                              {.quarantined = in_quarantine, .decisions = decisions});
+  SweepPlan plan =
+      share_plan(control, spec, availability, catalogue, digest,
+                 {.quarantined = in_quarantine, .decisions = decisions, .measured = measured});
   run_on_rank_zero(control, [&] {
     if (!options.dry_run) refuse_empty(plan);
     if (options.share_gpus) refuse_pretended_hosts(plan);

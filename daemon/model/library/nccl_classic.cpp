@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The figures and formulas are those of NCCL 2.30.7, src/graph/tuning.cc. Its GB are 10^9 bytes.
+// The formulas are those of NCCL 2.30.7, src/graph/tuning.cc, and the conditions those of
+// src/enqueue.cc (updateCollCostTable).
 
 #include "colltune/model/library/nccl_classic.h"
 
@@ -13,67 +14,13 @@
 #include <string>
 #include <utility>
 
+#include "classic_figures.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune::library_models {
 namespace {
 
-/// One figure for each protocol.
-using Row = std::array<double, 3>;
-/// One row for each algorithm. A 0 is never looked at: NVLS has no protocol but Simple.
-using Rows = std::array<Row, 3>;
-
-constexpr Rows base_us{{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {}}};
-constexpr Rows nvlink_us{{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}, {0, 0, 25}}};
-constexpr Rows pci_us{{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}, {}}};
-constexpr Rows network_us{{{5.0, 8.5, 14}, {2.7, 4.0, 14.0}, {0, 0, 18}}};
-
-/// For one node, two, and more.
-using ByNodes = std::array<double, 3>;
-
-/// GB/s that an architecture reaches. `ll` is of all channels, the others of each one.
-struct ClassicFigures {
-  int least_capability;
-  double ll;  ///< on one node
-  double ring_ll128;
-  ByNodes tree_ll128;
-  ByNodes tree;
-  double nvls_share;  ///< of the channels' bandwidth; 0: it has no NVLS
-};
-constexpr std::array<ClassicFigures, 4> architectures{{
-    {100, 282.0, 40.0, {55.6, 31.67, 20.0}, {70.0, 42.8, 24.0}, 0.74},
-    {90, 141.0, 36.7, {36.7, 36.7, 29.0}, {38.7, 41.4, 36.0}, 0.85},
-    {80, 87.7, 20.0, {20.0, 20.0, 20.0}, {24.0, 23.6, 17.8}, 0},
-    {0, 39.0, 20.0, {20.0, 20.0, 20.0}, {26.5, 18.5, 10.0}, 0},
-}};
-// LL across nodes, by the processors: the first is never looked at.
-constexpr ByNodes ll_of_amd{0, 22.5, 19.0};
-constexpr ByNodes ll_of_others{0, 39.0, 20.4};
-
-// What trees reach of their bandwidth, by the power of two of the size from 64 bytes on.
-constexpr std::size_t corrected_sizes = 23;
-constexpr std::array<std::array<double, corrected_sizes>, 3> tree_shares{{
-    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
-}};
-
-constexpr double ring_ll_share = 0.5;
-constexpr double payload_of_ll128 = 0.92;  // NCCL's figure for 120 of 128 bytes
-constexpr double tree_share = 0.92;
-constexpr double tree_ll_share = 1 / 3.8;
-constexpr double tree_ll128_share_of_one_node = 7.0 / 9.0;
-constexpr double tree_ll128_share = 120.0 / 128.0;
-constexpr double plain_tree_share = 0.85;
-constexpr int most_channels = 64;
-constexpr int first_ll128 = 70;
-constexpr int first_ampere = 80;
-constexpr int most_ranks_of_nvls = 32;  // of all_gather and reduce_scatter
-constexpr int fewest_channels_of_nvls = 2;
-constexpr int most_ranks_of_f8_ring = 8;
-constexpr std::uint64_t plateau_bytes = 64;
-constexpr double plateau = 1.4;
-constexpr double plateau_before_ampere = 1.9;
+using namespace classic;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(StatusCode::invalid_argument, what); }
 
@@ -84,10 +31,6 @@ const ClassicFigures& figures_of(int compute_capability) {
   return *std::ranges::find_if(architectures, [&](const ClassicFigures& one) {
     return compute_capability >= one.least_capability;
   });
-}
-
-double at(const ByNodes& row, int nodes) {
-  return row.at(static_cast<std::size_t>(std::min(nodes, 3) - 1));
 }
 
 int log2_of(std::uint64_t value) { return static_cast<int>(std::bit_width(value)) - 1; }
@@ -101,26 +44,48 @@ double post_us(HostCpu cpu, ClassicProtocol protocol) {
   return (cpu == HostCpu::amd ? 2.0 : 1.0) * (protocol == ClassicProtocol::simple ? 3 : 1);
 }
 
+/// NCCL looks at the architecture of the processors; `mixed` are several makers of x86.
+bool is_x86(std::optional<HostCpu> cpu) { return cpu && *cpu != HostCpu::other; }
+
 /// One communicator's model: what its times have in common.
 class ClassicModel {
  public:
   ClassicModel(const ClassicCall& call, const NcclTopology& topology)
       : call_(call), topology_(topology), figures_(figures_of(call.compute_capability)) {}
 
+  /// Null: NCCL does not consider the algorithm.
   [[nodiscard]] const NcclGraph* graph_of(ClassicAlgorithm algorithm) const {
+    const auto if_given = [](const std::optional<NcclGraph>& graph, bool is_considered) {
+      return graph && is_considered ? &*graph : nullptr;
+    };
     switch (algorithm) {
       case ClassicAlgorithm::tree:
-        return call_.kind == EntryKind::all_reduce && topology_.tree ? &*topology_.tree : nullptr;
+        return if_given(topology_.tree, reduces_all());
       case ClassicAlgorithm::ring:
-        return &topology_.ring;
-      case ClassicAlgorithm::nvls:
         break;
+      case ClassicAlgorithm::collnet_direct:
+        return if_given(topology_.collnet_direct,
+                        has_collnet() && per_node() <= most_ranks_of_collnet &&
+                            (reduces_all() || has_a_head_for_each_rank()));
+      case ClassicAlgorithm::collnet_chain:
+        return if_given(topology_.collnet_chain,
+                        has_collnet() && reduces_all() && per_node() <= most_ranks_of_collnet);
+      case ClassicAlgorithm::nvls:
+        return if_given(
+            topology_.nvls,
+            has_nvls() && (call_.nodes == 1 ||
+                           (has_collnet() && (reduces_all() || has_a_head_for_each_rank()))));
+      case ClassicAlgorithm::nvls_tree:
+        return if_given(topology_.nvls, has_nvls() && reduces_all() && call_.nodes > 1);
+      case ClassicAlgorithm::pat:
+        return if_given(topology_.tree, has_pat());  // its channels are those of the tree
     }
-    return has_nvls() ? &*topology_.nvls : nullptr;
+    return &topology_.ring;
   }
 
   [[nodiscard]] bool has(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
-    if (algorithm == ClassicAlgorithm::nvls) return protocol == ClassicProtocol::simple;
+    if (algorithm != ClassicAlgorithm::tree && algorithm != ClassicAlgorithm::ring)
+      return protocol == ClassicProtocol::simple;
     const bool by_default =
         !topology_.pci.value_or(false) && call_.compute_capability >= first_ll128;
     return protocol != ClassicProtocol::ll128 || topology_.ll128.value_or(by_default);
@@ -128,15 +93,12 @@ class ClassicModel {
 
   [[nodiscard]] Microseconds time(ClassicAlgorithm algorithm, ClassicProtocol protocol,
                                   const NcclGraph& graph) const {
-    double bandwidth = bus(algorithm, protocol, graph) * share_of_bus(algorithm);
+    const double bandwidth = bus(algorithm, protocol, graph) * share_of_bus(algorithm) *
+                             share_at_size(algorithm, protocol);
     double latency = latency_us(algorithm, protocol);
     const std::uint64_t bytes = call_.message.value;
-    const std::uint64_t units = bytes >> 6U;
-    if (algorithm == ClassicAlgorithm::tree && units > 0 &&
-        static_cast<std::size_t>(log2_of(units)) < corrected_sizes)
-      bandwidth *= tree_shares[index_of(protocol)][static_cast<std::size_t>(log2_of(units))];
     if (algorithm == ClassicAlgorithm::ring && protocol == ClassicProtocol::simple &&
-        call_.nodes > 1 && call_.kind == EntryKind::all_reduce &&
+        call_.nodes > 1 && reduces_all() &&
         bytes / (static_cast<std::uint64_t>(channels()) *
                  static_cast<std::uint64_t>(call_.ranks)) >=
             plateau_bytes)
@@ -145,6 +107,7 @@ class ClassicModel {
   }
 
  private:
+  [[nodiscard]] bool reduces_all() const { return call_.kind == EntryKind::all_reduce; }
   [[nodiscard]] int per_node() const { return call_.ranks / call_.nodes; }
 
   /// Of the communicator: as many as both ring and tree have.
@@ -153,12 +116,27 @@ class ClassicModel {
                     topology_.tree ? topology_.tree->channels : topology_.ring.channels);
   }
 
-  /// Across nodes it needs CollNet, which is left out.
+  /// NCCL's least number of nodes for it is 2.
+  [[nodiscard]] bool has_collnet() const {
+    return call_.nodes > 1 && (topology_.collnet_direct || topology_.collnet_chain);
+  }
+
+  /// Of several nodes, an all_gather's and a reduce_scatter's ranks need a network device each.
+  [[nodiscard]] bool has_a_head_for_each_rank() const {
+    return topology_.collnet_heads && per_node() <= *topology_.collnet_heads;
+  }
+
+  [[nodiscard]] bool has_pat() const {
+    if (reduces_all() || per_node() != 1 || call_.compute_capability < first_pat) return false;
+    return call_.kind == EntryKind::all_gather || call_.reduce_op != ReduceOp::avg;
+  }
+
   [[nodiscard]] bool has_nvls() const {
-    if (!topology_.nvls || figures_.nvls_share == 0 || call_.nodes > 1 ||
+    if (!topology_.nvls || figures_.nvls_share == 0 ||
         topology_.nvls->channels < fewest_channels_of_nvls)
       return false;
-    if (call_.kind != EntryKind::all_reduce && call_.ranks > most_ranks_of_nvls) return false;
+    // Of one rank on each node the others' bandwidth within a node is 0, and NCCL leaves NVLS out.
+    if (!reduces_all() && (per_node() > most_ranks_of_nvls || per_node() == 1)) return false;
     if (call_.kind == EntryKind::all_gather) return true;
     const ReduceOp op = call_.reduce_op;
     switch (call_.data_type) {
@@ -196,16 +174,40 @@ class ClassicModel {
         return tree_bus(protocol, graph, all);
       case ClassicAlgorithm::ring:
         return ring_bus(protocol, graph, all);
+      case ClassicAlgorithm::collnet_direct:
+        return collnet_direct_bus(graph);
+      case ClassicAlgorithm::collnet_chain:
+        return graph.channels * graph.intra_gb_per_s;
       case ClassicAlgorithm::nvls:
+        return graph.channels * std::min(nvls_inside(graph), between(graph));
+      case ClassicAlgorithm::nvls_tree:
+        return graph.channels *
+               std::min({nvls_inside(graph), between(graph) * (call_.nodes <= 2 ? 2 : 1),
+                         at(figures_.nvls_tree, call_.nodes)});
+      case ClassicAlgorithm::pat:
         break;
     }
-    double inside = graph.intra_gb_per_s * figures_.nvls_share * (graph.channels - 1) /
-                    static_cast<double>(graph.channels);
+    return all * pat_share;
+  }
+
+  /// GB/s of one channel within a node.
+  [[nodiscard]] double nvls_inside(const NcclGraph& graph) const {
+    const double inside = graph.intra_gb_per_s * figures_.nvls_share * (graph.channels - 1) /
+                          static_cast<double>(graph.channels);
     // An all_reduce sends and receives at once; of the others a rank keeps its own part.
-    inside *= call_.kind == EntryKind::all_reduce
-                  ? 2
-                  : static_cast<double>(per_node() - 1) / static_cast<double>(per_node());
-    return graph.channels * std::min(inside, between(graph));
+    return inside * (reduces_all()
+                         ? 2
+                         : static_cast<double>(per_node() - 1) / static_cast<double>(per_node()));
+  }
+
+  [[nodiscard]] double collnet_direct_bus(const NcclGraph& graph) const {
+    if (!reduces_all())
+      return per_node() * std::min(graph.intra_gb_per_s, between(graph) * collnet_network_share);
+    // Each device needs a network device nearby for the full speed.
+    const double devices_of_channel = per_node() / static_cast<double>(graph.channels);
+    const double slower = devices_of_channel - (devices_of_channel - 1) / 2;
+    const double bus = graph.channels * graph.intra_gb_per_s / slower;
+    return call_.compute_capability >= first_hopper ? bus * collnet_direct_share : bus;
   }
 
   [[nodiscard]] double ring_bus(ClassicProtocol protocol, const NcclGraph& graph,
@@ -239,41 +241,77 @@ class ClassicModel {
 
   /// Bytes of the message for each byte on the bus.
   [[nodiscard]] double share_of_bus(ClassicAlgorithm algorithm) const {
-    if (algorithm == ClassicAlgorithm::tree) return 0.5;
-    if (algorithm == ClassicAlgorithm::nvls && call_.kind != EntryKind::all_reduce) return 1;
-    return static_cast<double>(call_.ranks) / steps_of(call_, call_.ranks);
+    if (algorithm != ClassicAlgorithm::ring && !reduces_all()) return 1;
+    if (algorithm == ClassicAlgorithm::ring || algorithm == ClassicAlgorithm::nvls ||
+        algorithm == ClassicAlgorithm::nvls_tree)
+      return static_cast<double>(call_.ranks) / steps_of(call_, call_.ranks);
+    return 0.5;
+  }
+
+  /// What a tree reaches of its bandwidth, which its formula knows nothing of.
+  [[nodiscard]] double share_at_size(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
+    const bool is_nvls_tree = algorithm == ClassicAlgorithm::nvls_tree;
+    const bool is_corrected =
+        algorithm == ClassicAlgorithm::tree ||
+        (is_nvls_tree && call_.compute_capability >= first_blackwell && is_x86(topology_.cpu));
+    const std::uint64_t units = call_.message.value >> 6U;
+    if (!is_corrected || units == 0) return 1;
+    const auto size = static_cast<std::size_t>(log2_of(units));
+    if (size < corrected_sizes) return tree_shares[index_of(protocol)][size];
+    return is_nvls_tree && size < corrected_sizes_of_nvls_tree ? last_share_of_nvls_tree : 1;
   }
 
   [[nodiscard]] double latency_us(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
     const std::size_t row = index_of(algorithm);
     const std::size_t column = index_of(protocol);
-    double inside = (topology_.pci.value_or(false) ? pci_us : nvlink_us)[row][column];
+    const double base = base_us[row][column];
+    const double inside = (topology_.pci.value_or(false) ? pci_us : nvlink_us)[row][column];
     // With one rank on each node nothing hides the network's latency: NCCL takes the tree's.
     const std::size_t network_row = per_node() == 1 ? index_of(ClassicAlgorithm::tree) : row;
     const double plugin = topology_.network_latency_us.value_or(0);
     const double across =
         network_us[network_row][column] + plugin * (protocol == ClassicProtocol::simple ? 2 : 1);
+    const int log_nodes = log2_of(static_cast<std::uint64_t>(call_.nodes));
+    const int peers = per_node() - 1;
     switch (algorithm) {
       case ClassicAlgorithm::tree:
-        return base_us[row][column] +
-               2 * ((per_node() - 1) * inside +
-                    log2_of(static_cast<std::uint64_t>(call_.nodes)) * across);
-      case ClassicAlgorithm::ring: {
-        if (call_.nodes > 1) inside = std::max(inside, post_us(*topology_.cpu, protocol));
-        const int steps_across = call_.nodes == 1 ? 0 : steps_of(call_, call_.nodes);
-        return base_us[row][column] + (steps_of(call_, call_.ranks) - steps_across) * inside +
-               steps_across * across;
-      }
-      case ClassicAlgorithm::nvls:
+        return base + 2 * (peers * inside + log_nodes * across);
+      case ClassicAlgorithm::ring:
         break;
+      case ClassicAlgorithm::collnet_direct:
+        return base + 2 * (std::min(1, peers) * inside + peers * collnet_us_of_each_peer) + across;
+      case ClassicAlgorithm::collnet_chain:
+        return base + 2 * peers * inside + across;
+      case ClassicAlgorithm::nvls:
+        return call_.nodes > 1 ? inside + across : inside;
+      case ClassicAlgorithm::nvls_tree:
+        return base + inside + 2 * log_nodes * across;
+      case ClassicAlgorithm::pat:
+        return base + log_nodes * (across / pat_steps_at_once) + call_.ranks * pat_us_of_each_rank;
     }
-    return inside;
+    const double step =
+        call_.nodes > 1 ? std::max(inside, post_us(*topology_.cpu, protocol)) : inside;
+    const int steps_across = call_.nodes == 1 ? 0 : steps_of(call_, call_.nodes);
+    return base + (steps_of(call_, call_.ranks) - steps_across) * step + steps_across * across;
   }
 
   const ClassicCall& call_;
   const NcclTopology& topology_;
   const ClassicFigures& figures_;
 };
+
+/// The graphs that a topology has, by their fields' names.
+std::vector<std::pair<std::string, const NcclGraph*>> graphs_of(const NcclTopology& topology) {
+  std::vector<std::pair<std::string, const NcclGraph*>> graphs{{"ring", &topology.ring}};
+  const auto add = [&](const char* name, const std::optional<NcclGraph>& graph) {
+    if (graph) graphs.emplace_back(name, &*graph);
+  };
+  add("tree", topology.tree);
+  add("nvls", topology.nvls);
+  add("collnet_direct", topology.collnet_direct);
+  add("collnet_chain", topology.collnet_chain);
+  return graphs;
+}
 
 void check_graph(const std::string& name, const NcclGraph& graph) {
   if (graph.channels < 1 || graph.channels > most_channels)
@@ -284,6 +322,24 @@ void check_graph(const std::string& name, const NcclGraph& graph) {
   };
   check_positive("intra_gb_per_s", graph.intra_gb_per_s);
   if (graph.inter_gb_per_s) check_positive("inter_gb_per_s", *graph.inter_gb_per_s);
+}
+
+/// Throws where a graph lacks its bandwidth between nodes and NCCL looks at it.
+void check_between(const ClassicCall& call, const NcclTopology& topology,
+                   const ClassicModel& model) {
+  const auto check_one = [&](const char* name, const NcclGraph& graph, int nodes) {
+    if (call.nodes >= nodes && !graph.inter_gb_per_s)
+      fail(fmt::format("nccl.{}.inter_gb_per_s is missing, for {} nodes or more", name, nodes));
+  };
+  check_one("ring", topology.ring, 3);
+  if (topology.tree) check_one("tree", *topology.tree, 3);
+  // Multicast and CollNet look at the network at once.
+  if (model.graph_of(ClassicAlgorithm::nvls) != nullptr ||
+      model.graph_of(ClassicAlgorithm::nvls_tree) != nullptr)
+    check_one("nvls", *topology.nvls, 2);
+  if (call.kind != EntryKind::all_reduce)
+    if (const NcclGraph* const graph = model.graph_of(ClassicAlgorithm::collnet_direct))
+      check_one("collnet_direct", *graph, 2);
 }
 
 void check(const ClassicCall& call, const NcclTopology& topology) {
@@ -298,19 +354,17 @@ void check(const ClassicCall& call, const NcclTopology& topology) {
   if (call.nodes > 1 && !topology.cpu)
     fail("nccl.cpu is missing, and is needed across nodes; allowed are " +
          allowed_names<HostCpu>());
-  if (call.nodes <= 2) return;
-  if (!topology.ring.inter_gb_per_s)
-    fail("nccl.ring.inter_gb_per_s is missing, for 3 nodes or more");
-  if (topology.tree && !topology.tree->inter_gb_per_s)
-    fail("nccl.tree.inter_gb_per_s is missing, for 3 nodes or more");
 }
 
 }  // namespace
 
 void check(const NcclTopology& topology) {
-  check_graph("ring", topology.ring);
-  if (topology.tree) check_graph("tree", *topology.tree);
-  if (topology.nvls) check_graph("nvls", *topology.nvls);
+  for (const auto& [name, graph] : graphs_of(topology)) check_graph(name, *graph);
+  if (const auto& heads = topology.collnet_heads) {
+    if (*heads < 1) fail(fmt::format("collnet_heads is {}; at least 1", *heads));
+    if (!topology.collnet_direct && !topology.collnet_chain)
+      fail("collnet_heads without collnet_direct or collnet_chain");
+  }
   if (const auto& latency = topology.network_latency_us;
       latency && (!std::isfinite(*latency) || *latency < 0))
     fail(fmt::format("network_latency_us is {}; at least 0", *latency));
@@ -320,6 +374,7 @@ std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
                                                        const NcclTopology& topology) {
   check(call, topology);
   const ClassicModel model(call, topology);
+  check_between(call, topology, model);
   std::vector<ClassicPrediction> times;
   for (const auto& algorithm : enum_names(ClassicAlgorithm{})) {
     const NcclGraph* const graph = model.graph_of(algorithm.value);

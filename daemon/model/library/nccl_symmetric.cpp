@@ -45,37 +45,48 @@ constexpr double price_of_block = 0.025;
 /// What is known of a kernel besides the figures of its architecture.
 struct Traits {
   EntryKind kind;
-  bool has_low_latency;
-  bool stores_by_multicast;
-  bool loads_by_multicast;
+  bool has_low_latency = false;
+  bool stores_by_multicast = false;
+  bool loads_by_multicast = false;
+  bool copies_by_tma = false;
 };
 
 Traits traits_of(SymmetricKernel kernel) {
+  using enum SymmetricKernel;
+  using enum EntryKind;
   switch (kernel) {
-    case SymmetricKernel::ar_ag_ll:
-      return {EntryKind::all_reduce, true, false, false};
-    case SymmetricKernel::ar_ag_ll_mc:
-      return {EntryKind::all_reduce, true, true, false};
-    case SymmetricKernel::ar_ld_st:
-      return {EntryKind::all_reduce, false, false, false};
-    case SymmetricKernel::ar_ld_mc_st_mc:
-      return {EntryKind::all_reduce, false, true, true};
-    case SymmetricKernel::ag_ll:
-      return {EntryKind::all_gather, true, false, false};
-    case SymmetricKernel::ag_ll_mc:
-      return {EntryKind::all_gather, true, true, false};
-    case SymmetricKernel::ag_st:
-      return {EntryKind::all_gather, false, false, false};
-    case SymmetricKernel::ag_st_mc:
-      return {EntryKind::all_gather, false, true, false};
-    case SymmetricKernel::rs_ll:
-      return {EntryKind::reduce_scatter, true, false, false};
-    case SymmetricKernel::rs_ld:
-      return {EntryKind::reduce_scatter, false, false, false};
-    case SymmetricKernel::rs_ld_mc:
+    case ar_ag_ll:
+      return {.kind = all_reduce, .has_low_latency = true};
+    case ar_ag_ll_mc:
+      return {.kind = all_reduce, .has_low_latency = true, .stores_by_multicast = true};
+    case ar_tma_ld_st:
+      return {.kind = all_reduce, .copies_by_tma = true};
+    case ar_ld_st:
+      return {.kind = all_reduce};
+    case ar_ld_mc_st_mc:
+      return {.kind = all_reduce, .stores_by_multicast = true, .loads_by_multicast = true};
+    case ag_ll:
+      return {.kind = all_gather, .has_low_latency = true};
+    case ag_ll_mc:
+      return {.kind = all_gather, .has_low_latency = true, .stores_by_multicast = true};
+    case ag_tma_st:
+      return {.kind = all_gather, .copies_by_tma = true};
+    case ag_st:
+      return {.kind = all_gather};
+    case ag_tma_st_mc:
+      return {.kind = all_gather, .stores_by_multicast = true, .copies_by_tma = true};
+    case ag_st_mc:
+      return {.kind = all_gather, .stores_by_multicast = true};
+    case rs_ll:
+      return {.kind = reduce_scatter, .has_low_latency = true};
+    case rs_tma_ld:
+      return {.kind = reduce_scatter, .copies_by_tma = true};
+    case rs_ld:
+      return {.kind = reduce_scatter};
+    case rs_ld_mc:
       break;
   }
-  return {EntryKind::reduce_scatter, false, false, true};
+  return {.kind = reduce_scatter, .loads_by_multicast = true};
 }
 
 bool uses_multicast(const Traits& traits) {
@@ -176,6 +187,8 @@ void check(const SymmetricCall& call) {
 
 bool can_run(const Traits& traits, const SymmetricCall& call) {
   if (traits.kind != call.kind) return false;
+  if (traits.copies_by_tma && !(call.may_use_tma && call.compute_capability >= first_blackwell))
+    return false;
   if (traits.has_low_latency && call.message.value >= most_of_low_latency) return false;
   if (!uses_multicast(traits)) return true;
   if (!call.has_multicast || call.ranks <= 2) return false;

@@ -22,9 +22,9 @@ namespace sol = speed_of_light;
 
 /// Where the collectives of a program run.
 struct Setting {
-  int nodes = 1;
   sol::Device device;
   const NcclTopology* nccl = nullptr;  ///< null: not given
+  bool may_use_tma = false;
 };
 
 int compute_capability_of(const sol::Device& device) {
@@ -52,6 +52,7 @@ LibraryChoice choose_symmetric(const CollectiveEntry& entry, const sol::EntryGro
                                    .ranks = groups.largest.ranks,
                                    .compute_capability = compute_capability_of(setting.device),
                                    .has_multicast = setting.device.has_multimem,
+                                   .may_use_tma = setting.may_use_tma,
                                    .data_type = entry.data_type,
                                    .reduce_op = entry.reduce_op.value_or(ReduceOp::sum)});
   // The entry says which collective it is, as the names' first part does.
@@ -101,9 +102,9 @@ const Predictor& predictor_of(const std::string& name) {
 }
 
 Annotation annotate_library(const CollectiveEntry& entry, const Predictor& predictor,
-                            const Setting& setting) {
+                            const Setting& setting, sol::GroupLayouts& layouts) {
   try {
-    const sol::EntryGroups groups = sol::check_entry(entry, setting.nodes, setting.device);
+    const sol::EntryGroups groups = sol::check_entry(entry, layouts);
     LibraryChoice choice = predictor.choose(entry, groups, setting);
     Annotation answer{.name = entry.name,
                       .strategy = Strategy::standard,
@@ -143,7 +144,7 @@ std::string predictor_names() {
 }
 
 std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPath& where) {
-  Setting setting{.nodes = program.nodes};
+  Setting setting{.may_use_tma = program.device.tma.value_or(false)};
   setting.device = at({&where, "device"}, [&] { return sol::resolve_device(program.device); });
   at({&where, "nodes"}, [&] {
     if (program.nodes < 1)
@@ -156,14 +157,15 @@ std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPat
   const Predictor* const otherwise = at({&where, "model"}, [&] {
     return program.model ? &predictor_of(*program.model) : predictors.data();
   });
+  sol::GroupLayouts layouts(program.nodes, setting.device);
   std::vector<Annotation> answers;
   answers.reserve(program.collectives.size());
   for (const CollectiveEntry& entry : program.collectives) {
     const auto index = static_cast<int>(answers.size());
     answers.push_back(at({&where, "collectives", index}, [&] {
       const Predictor& predictor = entry.model ? predictor_of(*entry.model) : *otherwise;
-      return predictor.choose == nullptr ? sol::annotate(entry, setting.nodes, setting.device)
-                                         : annotate_library(entry, predictor, setting);
+      return predictor.choose == nullptr ? sol::annotate(entry, layouts, setting.device)
+                                         : annotate_library(entry, predictor, setting, layouts);
     }));
   }
   return answers;

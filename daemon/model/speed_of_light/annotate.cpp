@@ -14,60 +14,6 @@
 namespace colltune::speed_of_light {
 namespace {
 
-/// How many nodes these ranks are on. Sorts them. Throws where a node has more of them than
-/// another.
-int count_nodes(std::vector<int>& nodes_of_ranks) {
-  std::ranges::sort(nodes_of_ranks);
-  int runs = 0;
-  std::ptrdiff_t length = 0;
-  for (auto begin = nodes_of_ranks.begin(); begin != nodes_of_ranks.end(); ++runs) {
-    const auto end = std::upper_bound(begin, nodes_of_ranks.end(), *begin);
-    if (runs > 0 && end - begin != length)
-      throw Error(StatusCode::invalid_argument,
-                  "a replica group has more ranks on one node than on another; there is no model "
-                  "of that");
-    length = end - begin;
-    begin = end;
-  }
-  return runs;
-}
-
-/// How the groups of an entry lie on the nodes; checks that they are groups of the world's ranks.
-EntryGroups groups_of(const CollectiveEntry& entry, int nodes, const Device& device) {
-  const std::int64_t world = std::int64_t{nodes} * device.gpus_per_node;
-  if (world > (1 << 20))
-    throw Error(StatusCode::invalid_argument, fmt::format("{} ranks; at most 1048576", world));
-  if (!entry.replica_groups || entry.replica_groups->empty())
-    return {.largest = {.nodes = nodes, .ranks = static_cast<int>(world)}};
-  EntryGroups groups{.largest = {.nodes = 0, .ranks = 0}};
-  std::vector<int> all;
-  std::vector<int> nodes_of_ranks;
-  for (const std::vector<int>& group : *entry.replica_groups) {
-    if (group.empty()) throw Error(StatusCode::invalid_argument, "an empty replica group");
-    nodes_of_ranks.clear();
-    for (const int rank : group) {
-      if (rank < 0 || rank >= world)
-        throw Error(StatusCode::invalid_argument,
-                    fmt::format("rank {} of a replica group; ranks are 0 to {}", rank, world - 1));
-      all.push_back(rank);
-      nodes_of_ranks.push_back(rank / device.gpus_per_node);
-    }
-    const int used_nodes = count_nodes(nodes_of_ranks);
-    const Communicator here{.nodes = used_nodes, .ranks = static_cast<int>(group.size())};
-    if (groups.largest.ranks != 0 &&
-        (here.ranks != groups.largest.ranks || here.nodes != groups.largest.nodes))
-      groups.are_equal = false;
-    // Of unlike groups the one on the most nodes counts, then the largest: all wait for it.
-    if (std::pair(here.nodes, here.ranks) > std::pair(groups.largest.nodes, groups.largest.ranks))
-      groups.largest = here;
-  }
-  std::ranges::sort(all);
-  if (const auto twice = std::ranges::adjacent_find(all); twice != all.end())
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("rank {} is in the replica groups twice", *twice));
-  return groups;
-}
-
 bool reduces(EntryKind kind) {
   return kind == EntryKind::all_reduce || kind == EntryKind::reduce_scatter;
 }
@@ -131,16 +77,14 @@ void set_times(const CollectiveEntry& entry, const Communicator& world, const De
 
 }  // namespace
 
-EntryGroups check_entry(const CollectiveEntry& entry, int nodes, const Device& device) {
-  if (nodes < 1)
-    throw Error(StatusCode::invalid_argument, fmt::format("{} nodes; at least 1", nodes));
+EntryGroups check_entry(const CollectiveEntry& entry, GroupLayouts& layouts) {
   if (entry.bytes.value >> 63 != 0)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("{} bytes; at most 2^63-1", entry.bytes.value));
   if (entry.reduce_op && (*entry.reduce_op != ReduceOp::none) != reduces(entry.kind))
     throw Error(StatusCode::invalid_argument,
                 fmt::format("reduce_op {} of {}", name_of(*entry.reduce_op), name_of(entry.kind)));
-  return groups_of(entry, nodes, device);
+  return layouts.of(entry);
 }
 
 void check_finite(Microseconds time, std::string_view model) {
@@ -150,14 +94,19 @@ void check_finite(Microseconds time, std::string_view model) {
 }
 
 Annotation annotate(const CollectiveEntry& entry, int nodes, const Device& device) {
+  GroupLayouts layouts(nodes, device);
+  return annotate(entry, layouts, device);
+}
+
+Annotation annotate(const CollectiveEntry& entry, GroupLayouts& layouts, const Device& device) {
   try {
-    const EntryGroups groups = check_entry(entry, nodes, device);
+    const EntryGroups groups = check_entry(entry, layouts);
     const Call call{.kind = entry.kind,
                     .message = entry.bytes,
                     .data_type = entry.data_type,
                     .reduce_op = entry.reduce_op.value_or(ReduceOp::sum),
                     .ranks = groups.largest.ranks,
-                    .is_on_one_host = nodes == 1,
+                    .is_on_one_host = layouts.nodes() == 1,
                     .has_equal_groups = groups.are_equal};
     Annotation answer;
     answer.name = entry.name;

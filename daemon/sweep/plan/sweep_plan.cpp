@@ -14,10 +14,13 @@
 #include <utility>
 
 #include "candidates.h"
+#include "colltune/sweep/plan/pruning.h"
+#include "colltune/sweep/plan/ring_search.h"
 #include "colltune/sweep/ranks/capability_rules.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/problem_form.h"
 #include "control/shared_result.h"
+#include "forecasts.h"
 #include "planned_worlds.h"
 #include "problems.h"
 #include "selection.h"
@@ -154,6 +157,7 @@ std::string why_no_cell(const Cell& cell, std::span<const Cell> cells) {
 /// A plan while it grows, cell by cell.
 struct Draft {
   SweepPlan plan;
+  Forecasts forecasts;
   std::size_t of_product = 0;  ///< as in NamedWorlds, before partial worlds were added
   std::size_t named = 0;       ///< worlds that the configuration names; partial ones follow
   std::map<std::size_t, std::vector<CallSpec>> calls{};
@@ -179,6 +183,17 @@ void add_cell(const PlanInputs& inputs, Cell cell, ParameterOverrides& overrides
   if (draft.has_product(static_cast<std::size_t>(cell.world)))
     draft.like_ranks.merge(candidates.like_ranks);
   cell.variants = std::move(candidates.variants);
+  for (PlannedVariant& planned : cell.variants)
+    planned.forecast = draft.forecasts.of(cell.key, planned.variant);
+  order_by_forecast(cell.variants);
+  if (inputs.spec.ring_prior && !cell.is_holdout)
+    for (std::string& variant : keep_near_ring_start(cell))
+      draft.plan.skipped.push_back(
+          {.world = cell.world,
+           .problem = cell.key.problem,
+           .variant = std::move(variant),
+           .reason = "not next to where the search from the ring's rules is (ring_prior)",
+           .supporting_kinds = {}});
   if (cell.variants.empty())
     return draft.skip(cell.world, cell.key.problem,
                       "no implementation that was chosen can run it here");
@@ -271,6 +286,7 @@ SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
                        .input_mode = spec.input_mode,
                        .synchronization = spec.synchronization,
                        .decision = spec.decision},
+              .forecasts = Forecasts(findings.measured),
               .of_product = named.of_product,
               .calls = std::move(named.calls)};
   draft.named = draft.plan.worlds.size();
@@ -286,6 +302,7 @@ SweepPlan make_plan(const SweepSpec& spec, const Availability& availability,
     check_extent(spec, draft.of_product + draft.plan.worlds.size() - draft.named);
     add_cells(inputs, environment_digest, draft.named, false, overrides, draft);
   }
+  if (spec.prune) prune(draft.plan);
   // A budget that ends early has then measured what matters most.
   std::ranges::stable_sort(draft.plan.cells, std::greater{}, &Cell::weight);
   add_cells(inputs, environment_digest, 0, true, overrides, draft);

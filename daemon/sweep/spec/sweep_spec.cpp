@@ -331,6 +331,8 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
       spec.decision.most_kept_waiting = decision.at("most_kept_waiting").get<double>();
   }
   spec.null_test = root.value("null_test", spec.null_test);
+  spec.prune = root.value("prune", spec.prune);
+  spec.ring_prior = root.value("ring_prior", spec.ring_prior);
   if (root.contains("launch_environments"))
     spec.launch_environments =
         read_launch_environments(root.at("launch_environments"), place("launch_environments"));

@@ -138,6 +138,37 @@ TEST_F(Predict, NamesWhatIsWrongAndWhere) {
   EXPECT_THAT(none.errors, HasSubstr("file"));
 }
 
+TEST_F(Predict, GroupsInAnyFormMeanTheSame) {
+  nlohmann::json input = document();
+  input["nodes"] = 2;
+  nlohmann::json list = one("groups", 8 << 20, false);
+  nlohmann::json counts = list;
+  nlohmann::json tiles = list;
+  list["replica_groups"] = {{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}};
+  counts["replica_counts"] = {{"groups", 4}, {"size", 4}};
+  tiles["replica_tiles"] = "[4,4]<=[16]";
+  input["collectives"] = {list, counts, tiles};
+  EXPECT_TRUE(is_valid(input));
+  const Result result = predict(input, {"--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const nlohmann::json answers = nlohmann::json::parse(result.out).at("collectives");
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_EQ(answers[0], answers[2]);
+  input["collectives"][1]["replica_counts"]["groups"] = 8;
+  expect_refused(input,
+                 "/collectives/1: collective 'groups': replica_counts: 8 groups of 4 are 32 ranks, "
+                 "but the world has 16");
+  input["collectives"][1]["replica_counts"].erase("size");
+  expect_refused(input, "/collectives/1/replica_counts");
+  input = document();
+  input["collectives"][2]["replica_tiles"] = "[2,4]<=[2,4]T(0,0)";
+  expect_refused(input, "the order names dimension 0 twice");
+  input["collectives"][2]["replica_tiles"] = "2x4";
+  expect_refused(input, "/collectives/2: collective 'large': replica_tiles '2x4': expected '['");
+  EXPECT_FALSE(is_valid(input));
+}
+
 TEST_F(Predict, TheSchemaAllowsWhatIsRead) {
   EXPECT_TRUE(is_valid(document()));
   nlohmann::json input = document();
@@ -173,7 +204,11 @@ nlohmann::json with_models() {
                    {"pci", false},
                    {"ll128", true},
                    {"plain_tree", false},
-                   {"network_latency_us", 0}};
+                   {"network_latency_us", 0},
+                   {"collnet_direct", {{"channels", 8}, {"intra_gb_per_s", 20}}},
+                   {"collnet_chain", {{"channels", 8}, {"intra_gb_per_s", 20}}},
+                   {"collnet_heads", 8}};
+  input["device"]["tma"] = false;
   input["collectives"][0]["model"] = "nccl-2.30.7-symmetric";
   input["collectives"][1]["model"] = "xla";
   return input;

@@ -305,6 +305,25 @@ TEST_F(AnnotateServer, WhatIsMalformedIsNamedWithItsPlace) {
   EXPECT_THAT(refusal(request), StartsWith("3: program.nodes: 0 nodes; at least 1"));
 }
 
+TEST_F(AnnotateServer, GroupsInAnyFormMeanTheSame) {
+  CollectiveEntry list = entry(8 * MiB);
+  CollectiveEntry counts = list;
+  CollectiveEntry tiles = list;
+  list.replica_groups.emplace();
+  for (int i = 0; i < 8; ++i) list.replica_groups->push_back({i, i + 8});
+  tiles.replica_tiles = "[8,2]<=[2,8]T(1,0)";
+  EXPECT_EQ(annotate(tiles, h100(), 2), annotate(list, h100(), 2));
+  list.replica_groups->clear();
+  for (int i = 0; i < 16; i += 2) list.replica_groups->push_back({i, i + 1});
+  counts.replica_counts = ReplicaCounts{.groups = 8, .size = 2};
+  EXPECT_EQ(annotate(counts, h100(), 2), annotate(list, h100(), 2));
+  counts.replica_counts->groups = 7;
+  EXPECT_THAT(
+      refusal(AnnotatedProgram{.device = h100(), .nodes = 2, .collectives = {entry(1), counts}}),
+      StartsWith("3: program.collectives[1]: collective 'ar': replica_counts: 7 groups of 2 are "
+                 "14 ranks, but the world has 16"));
+}
+
 TEST_F(AnnotateServer, ManyAreAnsweredAndTooManyRefused) {
   AnnotatedProgram program{.device = h100()};
   program.collectives.assign(1000, entry(MiB));

@@ -67,6 +67,7 @@ struct SweepRun {
   };
   std::vector<Region> board;  ///< empty: no rank records where it is
   std::vector<Measurement> stored;
+  std::vector<Measurement> earlier;  ///< of other sweeps, for the plan's models
   MemoryJournal journal;
   CountingProgress progress;
   AbortFlag stop;
@@ -97,7 +98,10 @@ inline void sweep(SweepRun& run, int ranks, const Implementations& implementatio
           Capability own = detect_capability(implementations, launch);
           if (run.differ) run.differ(control.rank(), own);
           const Availability availability = exchange_capabilities(control, launch, own);
-          const SweepPlan plan = share_plan(control, shared, availability, implementations, "e");
+          const SweepPlan plan =
+              share_plan(control, shared, availability, implementations, "e",
+                         {.measured = is_first ? std::span<const Measurement>(run.earlier)
+                                               : std::span<const Measurement>()});
           SweepOutcome outcome =
               run_sweep({.control = control,
                          .launch = launch,

@@ -217,6 +217,7 @@ TEST(Annotations, FieldsOfTheMessagesAreThoseOfTheVocabulary) {
   expect_fields_of<Annotation>(*v1::Annotation::descriptor());
   expect_fields_of<DeviceChoice>(*v1::DeviceChoice::descriptor());
   expect_fields_of<CollectiveEntry>(*v1::CollectiveEntry::descriptor());
+  expect_fields_of<ReplicaCounts>(*v1::ReplicaCounts::descriptor());
   expect_fields_of<NcclTopology>(*v1::NcclTopology::descriptor());
   expect_fields_of<NcclGraph>(*v1::NcclGraph::descriptor());
 }

@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/vocabulary/error.h"
 #include "nccl_classic_goldens.h"
+#include "nccl_network_goldens.h"
 
 namespace colltune::library_models {
 namespace {
@@ -59,6 +62,63 @@ const std::map<std::string, World>& worlds() {
       {"volta",
        {{.nodes = 2, .ranks = 16, .compute_capability = 70},
         {.ring = graph(12, 21, 12), .tree = graph(12, 21, 12), .cpu = HostCpu::mixed}}},
+      {"rails",
+       {{.nodes = 4, .ranks = 32, .compute_capability = 90},
+        {.ring = graph(16, 24, 24),
+         .tree = graph(16, 24, 24),
+         .nvls = graph(16, 24, 24),
+         .cpu = HostCpu::intel,
+         .collnet_direct = graph(16, 24, 24),
+         .collnet_chain = graph(16, 20, 24),
+         .collnet_heads = 8}}},
+      {"pair",
+       {{.nodes = 2, .ranks = 16, .compute_capability = 100},
+        {.ring = graph(24, 30, 24),
+         .tree = graph(24, 30, 24),
+         .nvls = graph(24, 30, 24),
+         .cpu = HostCpu::amd}}},
+      {"grace",
+       {{.nodes = 4, .ranks = 16, .compute_capability = 100},
+        {.ring = graph(24, 30, 24),
+         .tree = graph(24, 30, 24),
+         .nvls = graph(24, 30, 24),
+         .cpu = HostCpu::other}}},
+      {"sharp",
+       {{.nodes = 8, .ranks = 64, .compute_capability = 80},
+        {.ring = graph(12, 20, 12),
+         .tree = graph(12, 20, 12),
+         .cpu = HostCpu::amd,
+         .plain_tree = true,
+         .network_latency_us = 1.5,
+         .collnet_direct = graph(8, 20, 24),
+         .collnet_chain = graph(12, 20, 24)}}},
+      {"heads",
+       {{.nodes = 2, .ranks = 8, .compute_capability = 90},
+        {.ring = graph(16, 24, 24),
+         .tree = graph(16, 24, 24),
+         .nvls = graph(8, 40, 24),
+         .cpu = HostCpu::mixed,
+         .network_latency_us = 0.5,
+         .collnet_direct = graph(8, 40, 24),
+         .collnet_heads = 4}}},
+      {"few",
+       {{.nodes = 3, .ranks = 12, .compute_capability = 90},
+        {.ring = graph(8, 24, 12),
+         .tree = graph(8, 24, 12),
+         .nvls = graph(8, 24, 12),
+         .cpu = HostCpu::intel,
+         .collnet_direct = graph(8, 24, 12),
+         .collnet_chain = graph(8, 24, 12),
+         .collnet_heads = 2}}},
+      {"slim",
+       {{.nodes = 6, .ranks = 6, .compute_capability = 80},
+        {.ring = graph(4, 20, 12),
+         .tree = graph(4, 20, 12),
+         .cpu = HostCpu::amd,
+         .network_latency_us = 1.5,
+         .collnet_direct = graph(4, 20, 12),
+         .collnet_chain = graph(4, 20, 12),
+         .collnet_heads = 1}}},
   };
   return all;
 }
@@ -85,6 +145,31 @@ TEST(NcclClassic, TimesAreThoseOfNccl) {
           << golden.world << ' ' << name_of(golden.kind) << ' ' << golden.bytes << ' ' << name;
     }
   }
+}
+
+TEST(NcclClassic, AlgorithmsOfTheNetworkTakeTheTimesOfNccl) {
+  std::istringstream goldens{std::string(network_goldens)};
+  std::map<std::string, int> times_of_algorithm;
+  for (std::string line; std::getline(goldens, line);) {
+    if (line.empty()) continue;
+    std::istringstream fields(line);
+    std::string world;
+    std::string kind;
+    std::uint64_t bytes = 0;
+    fields >> world >> kind >> bytes;
+    ASSERT_TRUE(worlds().contains(world)) << line;
+    const auto found = times_of(worlds().at(world), parse_name<EntryKind>(kind), bytes);
+    std::size_t expected = 0;
+    std::string name;
+    for (double time = 0; fields >> name >> time; ++expected) {
+      ASSERT_TRUE(found.contains(name)) << name << " of " << line;
+      EXPECT_NEAR(found.at(name), time, 2e-5 * time) << name << " of " << line;
+      ++times_of_algorithm[name.substr(0, name.find('.'))];
+    }
+    EXPECT_EQ(found.size(), expected) << line;
+  }
+  for (const auto& algorithm : enum_names(ClassicAlgorithm{}))
+    EXPECT_GT(times_of_algorithm[std::string(algorithm.name)], 0) << algorithm.name;
 }
 
 TEST(NcclClassic, TheLeastTimeIsTaken) {
@@ -152,6 +237,20 @@ TEST(NcclClassic, WhatIsMissingOrNotModelledIsAnError) {
   spoilt.tree->inter_gb_per_s.reset();
   EXPECT_THAT(refusal(call, spoilt), HasSubstr("nccl.tree.inter_gb_per_s is missing"));
   spoilt = sound;
+  spoilt.nvls = NcclGraph{.channels = 16, .intra_gb_per_s = 24};
+  EXPECT_THAT(refusal(call, spoilt),
+              HasSubstr("nccl.nvls.inter_gb_per_s is missing, for 2 nodes or more"));
+  spoilt = sound;
+  spoilt.collnet_heads = 8;
+  EXPECT_THAT(refusal(call, spoilt), HasSubstr("collnet_heads without collnet_direct"));
+  spoilt.collnet_direct = NcclGraph{.channels = 16, .intra_gb_per_s = 24};
+  EXPECT_EQ(refusal(call, spoilt), "nothing was thrown");
+  ClassicCall gather = call;
+  gather.kind = EntryKind::all_gather;
+  EXPECT_THAT(refusal(gather, spoilt), HasSubstr("nccl.collnet_direct.inter_gb_per_s is missing"));
+  spoilt.collnet_heads = 0;
+  EXPECT_THAT(refusal(call, spoilt), HasSubstr("collnet_heads is 0"));
+  spoilt = sound;
   spoilt.ring.intra_gb_per_s = 0;
   EXPECT_THAT(refusal(call, spoilt), HasSubstr("ring.intra_gb_per_s is 0"));
   spoilt = sound;
@@ -164,6 +263,38 @@ TEST(NcclClassic, WhatIsMissingOrNotModelledIsAnError) {
   other.ranks = 1;
   other.nodes = 1;
   EXPECT_THAT(refusal(other, sound), HasSubstr("1 ranks; at least 2"));
+}
+
+TEST(NcclClassic, WhatTheNetworkTakesIsLeftOutWhereNcclLeavesItOut) {
+  const auto has = [](const ClassicCall& call, const NcclTopology& topology,
+                      ClassicAlgorithm algorithm) {
+    return std::ranges::any_of(
+        nccl_2_30_classic_times(call, topology),
+        [&](const ClassicPrediction& one) { return one.algorithm == algorithm; });
+  };
+  const NcclTopology& rails = worlds().at("rails").topology;
+  ClassicCall call = worlds().at("rails").call;
+  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::collnet_direct));
+  // CollNet starts with two nodes and ends with 8 ranks on each.
+  call.nodes = 1;
+  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_direct));
+  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::nvls_tree));
+  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::nvls));
+  call.nodes = 2;
+  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_direct));
+  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_chain));
+  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::nvls));
+  // PAT: one rank on each node, no average.
+  ClassicCall scatter = worlds().at("slim").call;
+  scatter.kind = EntryKind::reduce_scatter;
+  const NcclTopology& slim = worlds().at("slim").topology;
+  EXPECT_TRUE(has(scatter, slim, ClassicAlgorithm::pat));
+  scatter.reduce_op = ReduceOp::avg;
+  EXPECT_FALSE(has(scatter, slim, ClassicAlgorithm::pat));
+  scatter.kind = EntryKind::all_gather;
+  EXPECT_TRUE(has(scatter, slim, ClassicAlgorithm::pat));
+  scatter.ranks = 12;
+  EXPECT_FALSE(has(scatter, slim, ClassicAlgorithm::pat));
 }
 
 }  // namespace

@@ -177,6 +177,28 @@ TEST(NcclSymmetric, EightBitsAreReducedByMulticastSinceBlackwell) {
   EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, SymmetricKernel::ar_ld_mc_st_mc);
 }
 
+TEST(NcclSymmetric, TmaIsTakenSinceBlackwellWhereItIsSwitchedOn) {
+  using enum SymmetricKernel;
+  SymmetricCall call{.message = Bytes{64 << 20}, .ranks = 8, .compute_capability = 100};
+  const SymmetricPrediction without = predict_nccl_2_30_symmetric(call);
+  EXPECT_EQ(without.kernel, ar_ld_st);
+  call.may_use_tma = true;
+  const SymmetricPrediction with = predict_nccl_2_30_symmetric(call);
+  EXPECT_EQ(with.kernel, ar_tma_ld_st);
+  EXPECT_EQ(with.time, without.time);
+  EXPECT_EQ(with.blocks, without.blocks);
+  call.kind = EntryKind::all_gather;
+  EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, ag_tma_st);
+  call.kind = EntryKind::reduce_scatter;
+  EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, rs_tma_ld);
+  call.has_multicast = true;
+  EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, rs_ld_mc);
+  call.kind = EntryKind::all_gather;
+  EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, ag_tma_st_mc);
+  call.compute_capability = 90;
+  EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, ag_st_mc);
+}
+
 TEST(NcclSymmetric, TheLargestSizesHaveATime) {
   const std::uint64_t limit = std::uint64_t{64} << 30U;
   SymmetricCall call{

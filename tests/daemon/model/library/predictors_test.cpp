@@ -95,6 +95,16 @@ TEST(Predictors, MulticastIsTheDevices) {
   EXPECT_EQ(annotate(asked, where)[1].model, "nccl-2.30.7-symmetric.RSxLDMC_AGxSTMC");
 }
 
+TEST(Predictors, TmaIsTheDevices) {
+  AnnotatedProgram asked = program();
+  asked.model = "nccl-2.30.7-symmetric";
+  asked.device.architecture = "sm_100";
+  asked.device.lane_gb_per_s = 50;
+  EXPECT_EQ(annotate(asked, where)[2].model, "nccl-2.30.7-symmetric.RSxLD_AGxST");
+  asked.device.tma = true;
+  EXPECT_EQ(annotate(asked, where)[2].model, "nccl-2.30.7-symmetric.RSxTmaLD_AGxTmaST");
+}
+
 TEST(Predictors, GroupsAreThoseOfTheEntry) {
   AnnotatedProgram asked = program();
   asked.nodes = 2;

@@ -93,6 +93,8 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_TRUE(spec.holdout_sizes.empty());
   EXPECT_EQ(spec.decision, DecisionPolicy{});
   EXPECT_TRUE(spec.null_test);
+  EXPECT_FALSE(spec.prune);
+  EXPECT_FALSE(spec.ring_prior);
   EXPECT_EQ(spec.text, with(""));
 }
 
@@ -108,7 +110,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
     "calling": "each", "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
     "decision": {"confidence": 0.9, "minimum_margin": 0.05, "most_kept_waiting": 0.5},
-    "null_test": false})",
+    "null_test": false, "prune": true, "ring_prior": true})",
                                           "my.json");
   EXPECT_THAT(spec.collectives, ElementsAre(Collective::broadcast, Collective::all_reduce));
   EXPECT_THAT(spec.data_types, ElementsAre(DataType::f16, DataType::i8));
@@ -137,6 +139,8 @@ TEST(SweepSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.decision,
             (DecisionPolicy{.minimum_margin = 0.05, .confidence = 0.9, .most_kept_waiting = 0.5}));
   EXPECT_FALSE(spec.null_test);
+  EXPECT_TRUE(spec.prune);
+  EXPECT_TRUE(spec.ring_prior);
 }
 
 TEST(SweepSpec, HeldOutSizesAreNotAmongTheSizes) {

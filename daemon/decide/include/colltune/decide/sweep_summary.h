@@ -77,7 +77,8 @@ struct SweepSummary {
   std::optional<std::map<std::string, std::size_t>> trials;                   ///< by outcome
   std::optional<std::map<std::string, std::size_t>> verdicts;
   std::optional<NullTest> null_test;
-  std::optional<std::string> noise;  ///< for a person
+  std::optional<std::string> noise;    ///< for a person
+  std::optional<std::string> pruning;  ///< for a person
   std::optional<SkippedVariants> skipped;
   /// For a launch that confirms decisions: what it could not measure, for a person.
   std::optional<std::vector<std::string>> left_out;
@@ -97,6 +98,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("verdicts", self.verdicts);
   visit("null_test", self.null_test);
   visit("noise", self.noise);
+  visit("pruning", self.pruning);
   visit("skipped", self.skipped);
   visit("left_out", self.left_out);
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,23 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("members", self.members);
 }
 
+/// What a model of earlier sweeps says that a trial takes, with the interval that holds it in 9 of
+/// 10 cases; no interval where it was measured.
+struct Forecast {
+  std::chrono::nanoseconds time{};
+  std::chrono::nanoseconds low{};
+  std::chrono::nanoseconds high{};
+
+  friend bool operator==(const Forecast&, const Forecast&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, Forecast>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("time_ns", self.time);
+  visit("low_ns", self.low);
+  visit("high_ns", self.high);
+}
+
 /// One trial: a variant that every rank of the world supports, or a composition for ranks that do
 /// not all support one variant; with everything that the implementations say about it.
 struct PlannedVariant {
@@ -53,6 +71,8 @@ struct PlannedVariant {
   int learning_calls = 0;                 ///< Implementation::learning_calls; maximum over the
                                           ///< parts
   std::vector<int> supporting_kinds;      ///< kinds of the world that support the trial, ascending
+  std::optional<Forecast> forecast;       ///< empty: earlier sweeps say nothing of it
+  bool is_audit = false;  ///< it was pruned, and is measured to see whether that was right
 
   friend bool operator==(const PlannedVariant&, const PlannedVariant&) = default;
 };
@@ -72,10 +92,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("call_limit_ns", self.call_limit);
   visit("settling_calls", self.learning_calls);
   visit("supporting_kinds", self.supporting_kinds);
+  visit("forecast", self.forecast);
+  visit("is_audit", self.is_audit);
 }
 
-/// One key and the variants that race for it: the baseline first, then its twin. Among those that
-/// decide, cells of more weight come first.
+/// One key and the variants that race for it: the baseline first, then its twin, then those with a
+/// forecast by its time. Among those that decide, cells of more weight come first.
 struct Cell {
   int world = 0;  ///< index into SweepPlan::worlds
   TuningKey key;
@@ -132,6 +154,7 @@ struct SweepPlan {
   InputMode input_mode = default_input;            ///< as in the keys of all cells
   std::optional<Synchronization> synchronization;  ///< empty: each cell uses what works there
   DecisionPolicy decision;
+  std::uint64_t pruned = 0;  ///< trials left out for their forecasts, the audited ones included
 
   friend bool operator==(const SweepPlan&, const SweepPlan&) = default;
 };
@@ -149,6 +172,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("input_mode", self.input_mode);
   visit("synchronization", self.synchronization);
   visit("decision", self.decision);
+  visit("pruned", self.pruned);
 }
 
 /// Trials of all cells.
@@ -174,6 +198,8 @@ struct Findings {
   /// but in this world alone if it is set; it replaces the configuration's worlds, and its calls
   /// are left out.
   const PlannedWorld* world = nullptr;
+  /// Measurements of earlier sweeps, from which trials are forecast.
+  std::span<const Measurement> measured = {};
 };
 
 /// Expands `spec`. Pure and deterministic. Throws Error(invalid_argument) for a world larger than

@@ -138,6 +138,11 @@ struct SweepSpec {
   std::vector<Bytes> holdout_sizes;                ///< measured, but kept out of deciding
   DecisionPolicy decision;
   bool null_test = true;  ///< whether the baseline enters each cell a second time, as its twin
+  /// Whether variants that earlier sweeps show to be hopeless are left out (plan/pruning.h).
+  bool prune = false;
+  /// Whether rings are measured with the settings near those of torchcomms' rules alone
+  /// (plan/ring_search.h).
+  bool ring_prior = false;
   std::vector<std::string> plugins;  ///< paths of shared objects; relative ones start at the
                                      ///< configuration's folder
   /// Environments that are measured in launches of their own, in addition to the unchanged one.
@@ -176,6 +181,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("holdout_sizes", self.holdout_sizes);
   visit("decision", self.decision);
   visit("null_test", self.null_test);
+  visit("prune", self.prune);
+  visit("ring_prior", self.ring_prior);
   visit("plugins", self.plugins);
   visit("launch_environments", self.launch_environments);
   visit("launch_rounds", self.launch_turns);

@@ -41,6 +41,7 @@ struct DeviceChoice {
   std::optional<std::uint64_t> chunk_bytes;
   std::optional<int> gpus_per_node;
   std::optional<bool> multimem;  ///< the kernels may use multicast memory [false]
+  std::optional<bool> tma;       ///< NCCL's symmetric kernels may copy by TMA, since sm_100 [false]
 
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
@@ -61,6 +62,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("chunk_bytes", self.chunk_bytes);
   visit("gpus_per_node", self.gpus_per_node);
   visit("multimem", self.multimem);
+  visit("tma", self.tma);
 }
 
 /// The channels of one algorithm of NCCL, as its log prints them (NCCL_DEBUG=INFO,
@@ -93,13 +95,20 @@ constexpr std::string_view enum_title(HostCpu) { return "processor"; }
 /// What NCCL found out about a communicator and its own model starts from.
 struct NcclTopology {
   NcclGraph ring;
-  std::optional<NcclGraph> tree;             ///< [the tree is not modelled]
-  std::optional<NcclGraph> nvls;             ///< [NVLS is not modelled]
+  std::optional<NcclGraph> tree;             ///< [Tree and PAT are not modelled]
+  std::optional<NcclGraph> nvls;             ///< [NVLS and its tree are not modelled]
   std::optional<HostCpu> cpu;                ///< needed across nodes
   std::optional<bool> pci;                   ///< channels cross PCI within a node [false: NVLink]
   std::optional<bool> ll128;                 ///< [NVLink and sm_70 or later]
   std::optional<bool> plain_tree;            ///< the tree's pattern is 3 in the log [false]
   std::optional<double> network_latency_us;  ///< that the network plug-in states [0]
+  // Reduction in the network, only where it is switched on and its plug-in runs. The plug-in has
+  // the types and operators of the program.
+  std::optional<NcclGraph> collnet_direct;  ///< of nodes with an NVSwitch [it is not modelled]
+  std::optional<NcclGraph> collnet_chain;   ///< [it is not modelled]
+  /// Ranks of a node with a network device of their own, where the plug-in has all_gather and
+  /// reduce_scatter. [both are not modelled with CollNet]
+  std::optional<int> collnet_heads;
 
   friend bool operator==(const NcclTopology&, const NcclTopology&) = default;
 };
@@ -114,6 +123,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("ll128", self.ll128);
   visit("plain_tree", self.plain_tree);
   visit("network_latency_us", self.network_latency_us);
+  visit("collnet_direct", self.collnet_direct);
+  visit("collnet_chain", self.collnet_chain);
+  visit("collnet_heads", self.collnet_heads);
 }
 
 /// What is modelled: the collectives that XLA's estimator knows.
@@ -143,7 +155,21 @@ constexpr std::array<Named<Strategy>, 4> enum_names(Strategy) {
 }
 constexpr std::string_view enum_title(Strategy) { return "strategy"; }
 
-/// A collective of a program, as a user describes it.
+/// Groups of consecutive ranks, equally many in each: {0, 1, …}, {size, size + 1, …}, ….
+struct ReplicaCounts {
+  int groups = 1;
+  int size = 1;  ///< ranks of each
+
+  friend bool operator==(const ReplicaCounts&, const ReplicaCounts&) = default;
+};
+template <class Self, class Visit>
+requires std::same_as<std::remove_const_t<Self>, ReplicaCounts>
+constexpr void visit_fields(Self& self, Visit&& visit) {
+  visit("groups", self.groups);
+  visit("size", self.size);
+}
+
+/// A collective of a program, as a user describes it. Its groups have one form of three.
 struct CollectiveEntry {
   std::string name;  ///< for the answer
   EntryKind kind = EntryKind::all_reduce;
@@ -158,6 +184,9 @@ struct CollectiveEntry {
   std::optional<bool> kernels;          ///< XLA's kernels are switched on [true]
   std::optional<Bytes> bytes_accessed;  ///< in the device's memory, for the HBM term [0: none]
   std::optional<std::string> model;     ///< [the program's]
+  std::optional<ReplicaCounts> replica_counts;  ///< instead of a list; they cover the world
+  /// Instead of a list, as HLO prints it: "[32,8]<=[256]", "[4,2]<=[2,4]T(1,0)".
+  std::optional<std::string> replica_tiles;
 
   friend bool operator==(const CollectiveEntry&, const CollectiveEntry&) = default;
 };
@@ -176,6 +205,8 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("kernels", self.kernels);
   visit("bytes_accessed", self.bytes_accessed);
   visit("model", self.model);
+  visit("replica_counts", self.replica_counts);
+  visit("replica_tiles", self.replica_tiles);
 }
 
 /// A device, how many nodes have it, and the collectives of a program that runs there.

@@ -14,13 +14,24 @@
 
 namespace colltune::library_models {
 
-/// The algorithms of NCCL's tables that are modelled here, in NCCL's order. CollNet, NVLSTree and
-/// PAT are left out.
-enum class ClassicAlgorithm { tree = 0, ring = 1, nvls = 2 };
-constexpr std::array<Named<ClassicAlgorithm>, 3> enum_names(ClassicAlgorithm) {
+/// The algorithms of NCCL's tables, in its order.
+enum class ClassicAlgorithm {
+  tree = 0,
+  ring = 1,
+  collnet_direct = 2,
+  collnet_chain = 3,
+  nvls = 4,
+  nvls_tree = 5,
+  pat = 6,
+};
+constexpr std::array<Named<ClassicAlgorithm>, 7> enum_names(ClassicAlgorithm) {
   return {{{ClassicAlgorithm::tree, "Tree"},
            {ClassicAlgorithm::ring, "Ring"},
-           {ClassicAlgorithm::nvls, "NVLS"}}};
+           {ClassicAlgorithm::collnet_direct, "CollNetDirect"},
+           {ClassicAlgorithm::collnet_chain, "CollNetChain"},
+           {ClassicAlgorithm::nvls, "NVLS"},
+           {ClassicAlgorithm::nvls_tree, "NVLSTree"},
+           {ClassicAlgorithm::pat, "PAT"}}};
 }
 constexpr std::string_view enum_title(ClassicAlgorithm) { return "algorithm"; }
 
@@ -51,25 +62,33 @@ struct ClassicPrediction {
 };
 
 /// Throws Error(invalid_argument) that names the field ("ring.channels"): channels that are not
-/// 1 to 64, bandwidths that are not positive, a negative latency.
+/// 1 to 64, bandwidths that are not positive, a negative latency, CollNet's heads that are less
+/// than 1 or without a graph of CollNet.
 void check(const NcclTopology& topology);
 
 /// The times that NCCL 2.30.7's tables give to each algorithm and protocol that it would consider
 /// for `call`, in its order (src/graph/tuning.cc). With n ranks on N nodes, S bytes:
 ///   time = latency + S / bandwidth
 ///   bandwidth: channels x a channel's, bounded by what the protocol and the architecture reach,
-///   and by how often the algorithm sends each byte (ring n / 2(n - 1), tree 1 / 2, …) latency: a
-///   base for each algorithm and protocol, and one for each step (ring: 2(n - 1) of an all_reduce,
-///   else n - 1; tree: 2(n / N - 1 + log2 N))
-/// Trees have a correction by size; a ring's Simple across nodes has a higher latency once each
-/// channel sends 64 bytes for each rank. For one call alone: groups of calls save latency. The
-/// times hold for a communicator whose NcclTopology this is, with NCCL's variables at their
-/// defaults.
+///   and by how often the algorithm sends each byte (ring n / 2(n - 1), tree 1 / 2, …)
+///   latency: a base for each algorithm and protocol, and one for each step (ring: 2(n - 1) of an
+///   all_reduce, else n - 1; tree: 2(n / N - 1 + log2 N); PAT: log2 N / 3.5, and 2.8 us for each
+///   rank; NVLSTree: 1 in the node and 2 log2 N between; CollNet: 1 between)
+/// Trees have a correction by size, since Blackwell on x86 NVLSTree too; a ring's Simple across
+/// nodes has a higher latency once each channel sends 64 bytes for each rank. For one call alone:
+/// groups of calls save latency. The times hold for a communicator whose NcclTopology this is, with
+/// NCCL's variables at their defaults, and for CollNet for what its plug-in reduces.
+///
+/// What is considered: Tree of an all_reduce. NVLS of one node, of several with CollNet. NVLSTree
+/// of an all_reduce across nodes. PAT of the others with one rank on each node. CollNetDirect and,
+/// of an all_reduce, CollNetChain across nodes of at most 8 ranks. With CollNetDirect and NVLS an
+/// all_gather and a reduce_scatter across nodes take a head for each rank of a node.
 ///
 /// `topology` must have passed check(). Throws Error(failed_precondition) for collectives other
 /// than all_reduce, all_gather and reduce_scatter, and Error(invalid_argument) for less than 2
-/// ranks, and where the topology lacks what several nodes need (nccl.cpu; beyond two,
-/// inter_gb_per_s).
+/// ranks, and where the topology lacks what several nodes need (nccl.cpu; inter_gb_per_s of NVLS
+/// and, where the collective is no all_reduce, of CollNetDirect; beyond two nodes of ring and
+/// tree).
 [[nodiscard]] std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
                                                                      const NcclTopology& topology);
 

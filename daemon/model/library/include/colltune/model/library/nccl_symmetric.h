@@ -13,32 +13,40 @@
 
 namespace colltune::library_models {
 
-/// The symmetric kernels among the devices of one node that NCCL 2.30.7 takes by itself, by NCCL's
-/// names and in its order. Those that copy by TMA are off unless a variable switches them on, those
-/// that cross nodes have a model of their own; both are left out.
+/// The symmetric kernels among the devices of one node, by NCCL's names and in its order. Those
+/// that copy by TMA are off unless a variable switches them on. Those that cross nodes have a model
+/// of their own and are left out.
 enum class SymmetricKernel {
   ar_ag_ll = 0,
   ar_ag_ll_mc = 1,
-  ar_ld_st = 2,
-  ar_ld_mc_st_mc = 3,
-  ag_ll = 4,
-  ag_ll_mc = 5,
-  ag_st = 6,
-  ag_st_mc = 7,
-  rs_ll = 8,
-  rs_ld = 9,
-  rs_ld_mc = 10,
+  ar_tma_ld_st = 2,
+  ar_ld_st = 3,
+  ar_ld_mc_st_mc = 4,
+  ag_ll = 5,
+  ag_ll_mc = 6,
+  ag_tma_st = 7,
+  ag_st = 8,
+  ag_tma_st_mc = 9,
+  ag_st_mc = 10,
+  rs_ll = 11,
+  rs_tma_ld = 12,
+  rs_ld = 13,
+  rs_ld_mc = 14,
 };
-constexpr std::array<Named<SymmetricKernel>, 11> enum_names(SymmetricKernel) {
+constexpr std::array<Named<SymmetricKernel>, 15> enum_names(SymmetricKernel) {
   return {{{SymmetricKernel::ar_ag_ll, "AllReduce_AGxLL_R"},
            {SymmetricKernel::ar_ag_ll_mc, "AllReduce_AGxLLMC_R"},
+           {SymmetricKernel::ar_tma_ld_st, "AllReduce_RSxTmaLD_AGxTmaST"},
            {SymmetricKernel::ar_ld_st, "AllReduce_RSxLD_AGxST"},
            {SymmetricKernel::ar_ld_mc_st_mc, "AllReduce_RSxLDMC_AGxSTMC"},
            {SymmetricKernel::ag_ll, "AllGather_LL"},
            {SymmetricKernel::ag_ll_mc, "AllGather_LLMC"},
+           {SymmetricKernel::ag_tma_st, "AllGather_TmaST"},
            {SymmetricKernel::ag_st, "AllGather_ST"},
+           {SymmetricKernel::ag_tma_st_mc, "AllGather_TmaSTMC"},
            {SymmetricKernel::ag_st_mc, "AllGather_STMC"},
            {SymmetricKernel::rs_ll, "ReduceScatter_LL"},
+           {SymmetricKernel::rs_tma_ld, "ReduceScatter_TmaLD"},
            {SymmetricKernel::rs_ld, "ReduceScatter_LD"},
            {SymmetricKernel::rs_ld_mc, "ReduceScatter_LDMC"}}};
 }
@@ -52,6 +60,7 @@ struct SymmetricCall {
   int ranks = 2;
   int compute_capability = 90;  ///< 90, 100, 103
   bool has_multicast = false;   ///< NVLS
+  bool may_use_tma = false;     ///< NCCL_SYM_TMA_ENABLE; before capability 100 it has no effect
   DataType data_type = DataType::f32;
   ReduceOp reduce_op = ReduceOp::sum;  ///< where the collective reduces
 };
@@ -69,10 +78,11 @@ struct SymmetricPrediction {
 /// Each kernel takes the fewest blocks within 2.5 % of its best; the kernel with the least
 /// time (1 + 0.025 blocks) is taken: multiprocessors have a price. Kernels of low latency take less
 /// than 2 GiB; those of multicast more than 2 ranks, and to reduce by it f8 needs capability 100.
-/// Throws Error(invalid_argument) for less than 2 ranks and capabilities below 90, and
-/// Error(failed_precondition) that says why for what NCCL has no symmetric kernel of: other
-/// collectives, reductions that are no sum or average of floating point numbers up to 32 bits, 64
-/// GiB or more.
+/// The model has no term of TMA: of two kernels with one time, one of which copies by TMA, NCCL
+/// takes that one, which comes first. Throws Error(invalid_argument) for less than 2 ranks and
+/// capabilities below 90, and Error(failed_precondition) that says why for what NCCL has no
+/// symmetric kernel of: other collectives, reductions that are no sum or average of floating point
+/// numbers up to 32 bits, 64 GiB or more.
 [[nodiscard]] SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call);
 
 }  // namespace colltune::library_models

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "colltune/model/speed_of_light/latency.h"
+#include "colltune/model/speed_of_light/replica_groups.h"
 #include "colltune/vocabulary/annotation/annotation.h"
 
 namespace colltune::speed_of_light {
@@ -12,17 +13,10 @@ namespace colltune::speed_of_light {
 /// XLA's kLowCost and kLowLatency.
 inline constexpr Microseconds low_cost{1.0};
 
-/// How the groups of an entry lie on the nodes.
-struct EntryGroups {
-  Communicator largest;  ///< of unlike groups the one on the most nodes, then the one of most ranks
-  bool are_equal = true;
-};
-
-/// Checks what every model asks of an entry: at least 1 node, at most 2^20 ranks and 2^63-1 bytes,
-/// an operator exactly where the collective reduces, groups of the world's ranks that name none
-/// twice and have as many on each of their nodes. Throws Error(invalid_argument).
-[[nodiscard]] EntryGroups check_entry(const CollectiveEntry& entry, int nodes,
-                                      const Device& device);
+/// Checks what every model asks of an entry: at most 2^63-1 bytes, an operator exactly where the
+/// collective reduces, groups that have a layout (GroupLayouts::of). Throws
+/// Error(invalid_argument).
+[[nodiscard]] EntryGroups check_entry(const CollectiveEntry& entry, GroupLayouts& layouts);
 
 /// Throws Error(out_of_range) that names `model` where a time is not finite: each figure of a
 /// device may be right by itself, and a quotient of them beyond a double. JSON has no word for
@@ -40,5 +34,8 @@ void check_finite(Microseconds time, std::string_view model);
 /// is XLA's network model. Throws Error(invalid_argument) whose message names the entry, and
 /// Error(out_of_range) where the device's figures give no finite time.
 [[nodiscard]] Annotation annotate(const CollectiveEntry& entry, int nodes, const Device& device);
+/// The same for one of many entries of a program, whose layouts `layouts` remembers.
+[[nodiscard]] Annotation annotate(const CollectiveEntry& entry, GroupLayouts& layouts,
+                                  const Device& device);
 
 }  // namespace colltune::speed_of_light

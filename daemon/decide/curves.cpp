@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "curves.h"
+#include "colltune/decide/curves.h"
 
 #include <algorithm>
 #include <cmath>
