@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
 """`colltune run -- srun …` on two hosts of deploy/lab with a Slurm of their own: what the ranks need reaches both hosts, the
-user's own settings stay, exit code and signals pass, calls are recorded. (A sweep under srun: hosts_test.py, case `launches`.)
+user's own settings stay, exit code and signals pass, calls are recorded, a sweep measures.
 Ends with 77 where this machine or user cannot have such hosts, or Slurm is not installed.
 
   COLLTUNE_BIN=… COLLTUNE_SOURCE=… COLLTUNE_PLANTED_TABLE=… COLLTUNE_RANDOM_PROGRAM=… tests/deploy/srun_test.py"""
@@ -19,7 +19,7 @@ SOURCE = Path(os.environ["COLLTUNE_SOURCE"])
 sys.path.insert(0, str(SOURCE / "deploy"))
 from lab_hosts import HEAD, Lab, Refused  # noqa: E402
 
-COLLTUNE = str(Path(os.environ["COLLTUNE_BIN"]) / "colltune")
+COLLTUNE, AGENT = (str(Path(os.environ["COLLTUNE_BIN"]) / name) for name in ("colltune", "colltune-agent"))
 PLANTED_TABLE = os.environ.get("COLLTUNE_PLANTED_TABLE")  # in builds with the component for Open MPI
 RANDOM_PROGRAM = os.environ.get("COLLTUNE_RANDOM_PROGRAM")
 SRUN = ["srun", "--mpi=pmix", "-N2"]
@@ -31,7 +31,7 @@ def check(holds, what, *texts):
     if holds:
         return
     failures.append(what)
-    print(f"FAILED: {what}", *texts, sep="\n", file=sys.stderr)
+    print(f"FAILED: {what}", *(text[-2000:] for text in texts), sep="\n", file=sys.stderr)
 
 
 class Launches:
@@ -107,6 +107,25 @@ class Launches:
         check((seen.get("ranks"), seen.get("nodes")) == (4, 2), "the trace has both hosts", out[:300])
         check(any(call["world"]["nodes"] == 2 for call in seen.get("calls", [])), "and calls between them", out[:300])
 
+    def a_sweep_measures_both_hosts(self):
+        shared = self.lab.shared
+        Path(shared, "small.json").write_text(json.dumps(
+            {"version": 1, "collectives": ["all_reduce"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "null_test": False,
+             "budget_seconds": 10,
+             "implementations": {"include": ["mpi.*", "cpu.*_hierarchical"], "exclude": ["mpi.*_tuned", "mpi.*_han"]},
+             "parameters": {"cpu.*": {"access": ["staged"], "across": ["flat", "one_shot"], "inside": ["flat"],
+                                      "gather": ["flat_pull"], "chunk": [16384]}}}))
+        database = f"{shared}/tuning.db"
+        code, out, err = self.run([*SRUN, "-n4", AGENT, "sweep", "--allow-oversubscribe", "--config", f"{shared}/small.json",
+                                   "--db", database, "--quiet"])
+        check(code == 0, "a sweep ends well under srun", str(code), out, err)
+        code, out, err = self.run([COLLTUNE, "show", "measurements", "--db", database, "--json"])
+        found = json.loads(out) if code == 0 else []
+        outcomes = {(one["variant"].split("{")[0], one["outcome"], one["ranks_ran"]) for one in found}
+        check({("mpi.all_reduce", "ok", 4), ("cpu.all_reduce_hierarchical", "ok", 4)} <= outcomes, "all is measured", str(outcomes))
+        worlds = {(one["key"]["topology"]["nodes"], one["key"]["topology"]["ranks_per_node"]) for one in found}
+        check(worlds == {(2, 2)}, "on two hosts", str(worlds))
+
     def the_preloaded_library_leaves_calls_between_hosts_alone(self):
         code, out, err = self.run([*self.tuned("--preload"), *SRUN, "-n4", RANDOM_PROGRAM, "100", "3", "without-windows"])
         check(code == 0 and "100 calls, right" in out, "a program is right under the preloaded library", out, err)
@@ -120,7 +139,7 @@ def main():
         with Lab(2, slots=2, slurm=True) as lab:
             launches = Launches(lab)
             for case in (launches.winners_run_on_both_hosts, launches.settings_reach_both_hosts, launches.exit_codes_pass,
-                         launches.signals_pass, launches.calls_are_recorded,
+                         launches.signals_pass, launches.calls_are_recorded, launches.a_sweep_measures_both_hosts,
                          launches.the_preloaded_library_leaves_calls_between_hosts_alone):
                 begin = time.monotonic()
                 case()
