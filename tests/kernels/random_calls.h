@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "colltune/kernels/catalogue.h"
+#include "colltune/vocabulary/mesh.h"
 
 namespace colltune::test {
 
@@ -15,6 +17,8 @@ struct RandomCalls {
   /// Operations that are alive at the same time and take turns by chance.
   int operations = 24;
   std::uint64_t seed = 1;
+  /// The calls are reductions over it, by implementations of all_reduce; its operators are theirs.
+  std::optional<MeshReduction> mesh{};
   /// Whether a variant takes part.
   std::function<bool(const Implementation& implementation, const Variant& variant)> takes =
       [](const Implementation&, const Variant&) { return true; };
