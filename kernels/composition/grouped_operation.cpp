@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "colltune/vocabulary/composition.h"
 #include "grouped_layout.h"
 #include "joint_stages.h"
 
