@@ -33,7 +33,8 @@ class MeshChooser {
       return "it is for unlike ranks";
     for (const Part& part : composition.parts)
       if (find_implementation(catalogue_, part.variant.implementation) == nullptr)
-        return part.variant.implementation + " is neither a kernel of ours for processors nor the library's own choice here";
+        return part.variant.implementation +
+               " is neither a kernel of ours for processors nor the library's own choice here";
     const MeshForm form = mesh_form(problem, composition);
     for (const MeshCall& call : form.calls)
       for (const MeshGroup& group : mesh_groups(call, nodes_)) {

@@ -66,8 +66,7 @@ std::string Report::times_text() const {
       in_ms(ours.all), in_ms(left.all));
   if (persistent.calls > 0)
     text += fmt::format(", {:.3f} ms in persistent ones", in_ms(persistent.all));
-  if (meshes.calls > 0)
-    text += fmt::format(", {:.3f} ms in mesh reductions", in_ms(meshes.all));
+  if (meshes.calls > 0) text += fmt::format(", {:.3f} ms in mesh reductions", in_ms(meshes.all));
   text += fmt::format(
       "; of it {:.3f} ms in first calls, which prepare (\"each\" is without them). Estimated from "
       "{} calls that were timed.",

@@ -260,9 +260,7 @@ Bytes grouped_reserve(Collective collective, Bytes largest, const Groups& groups
   const std::uint64_t block =
       shape_of(collective).has_block_per_rank() ? largest.value / ranks : largest.value;
   const std::uint64_t across = static_cast<std::uint64_t>(groups.count()) * slots * block;
-  const auto sum_of = [](auto... sizes) {
-    return (Bytes{} + ... + StageMemory::rounded({sizes}));
-  };
+  const auto sum_of = [](auto... sizes) { return (Bytes{} + ... + StageMemory::rounded({sizes})); };
   switch (collective) {
     case Collective::all_reduce:
     case Collective::reduce:
@@ -283,9 +281,8 @@ Bytes grouped_reserve(Collective collective, Bytes largest, const Groups& groups
 
 std::size_t most_grouped_copies(Collective collective, const Groups& groups) {
   const auto ranks = static_cast<std::size_t>(groups.ranks());
-  return collective == Collective::all_to_all
-             ? ranks * static_cast<std::size_t>(groups.largest())
-             : ranks;
+  return collective == Collective::all_to_all ? ranks * static_cast<std::size_t>(groups.largest())
+                                              : ranks;
 }
 
 }  // namespace colltune

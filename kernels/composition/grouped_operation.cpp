@@ -113,8 +113,8 @@ class GroupedOperation final : public Operation {
     });
     inside_ = communicator.split(group_, rank_, deadline);
     for (LeadersBridge& bridge : bridges_)
-      bridge.across =
-          communicator.split(is_leader_in(bridge) ? 0 : -1, bridge.groups.group_of(rank_), deadline);
+      bridge.across = communicator.split(is_leader_in(bridge) ? 0 : -1,
+                                         bridge.groups.group_of(rank_), deadline);
     // One stage after the other, each on all ranks: if a rank fails in one, no rank enters the
     // next.
     const GroupVariants& own = grouping.inside[static_cast<std::size_t>(group_)];
@@ -182,22 +182,20 @@ class GroupedOperation final : public Operation {
                    std::span<const int> nodes, std::span<const int> sizes) {
     const GroupTopologies topologies =
         grouped_topologies(nodes, grouping.group_of_rank, prepared_.problem.collective);
-    for_each_stage(grouping, found, sizes,
-                   [&](const Implementation& implementation, const Variant& variant,
-                       StageBound bound) {
-                     bound.limits = implementation.limits(variant);
-                     const Topology& topology =
-                         bound.role == PartRole::bridge
-                             ? topologies.bridge
-                             : topologies.inside[static_cast<std::size_t>(bound.group)];
-                     const Problem stage = stage_in(
-                         grouped_stages(prepared_.problem, sizes, bound.group), bound.role);
-                     const std::string why =
-                         implementation.traits(stage, topology, variant).why_not_rebound;
-                     if (why_not_rebound_.empty() && !why.empty())
-                       why_not_rebound_ = bound.variant + ": " + why;
-                     bounds_.push_back(std::move(bound));
-                   });
+    for_each_stage(
+        grouping, found, sizes,
+        [&](const Implementation& implementation, const Variant& variant, StageBound bound) {
+          bound.limits = implementation.limits(variant);
+          const Topology& topology = bound.role == PartRole::bridge
+                                         ? topologies.bridge
+                                         : topologies.inside[static_cast<std::size_t>(bound.group)];
+          const Problem stage =
+              stage_in(grouped_stages(prepared_.problem, sizes, bound.group), bound.role);
+          const std::string why = implementation.traits(stage, topology, variant).why_not_rebound;
+          if (why_not_rebound_.empty() && !why.empty())
+            why_not_rebound_ = bound.variant + ": " + why;
+          bounds_.push_back(std::move(bound));
+        });
   }
 
   /// Throws Error(invalid_argument), on all ranks alike, if a stage of `problem` is outside the
@@ -217,9 +215,8 @@ class GroupedOperation final : public Operation {
   void choose_bridges(const Grouping& grouping) {
     const std::vector<int>& group_of_rank = grouping.group_of_rank;
     if (!has_root_ || !follows()) {
-      bridges_.push_back(
-          {.groups = Groups(group_of_rank,
-                            has_root_ ? std::optional(prepared_.root) : std::nullopt)});
+      bridges_.push_back({.groups = Groups(group_of_rank, has_root_ ? std::optional(prepared_.root)
+                                                                    : std::nullopt)});
       bridge_of_root_.assign(static_cast<std::size_t>(ranks_), 0);
       return;
     }
@@ -237,11 +234,10 @@ class GroupedOperation final : public Operation {
     if (!follows()) return;
     // Any rank leads its group when it is the root.
     const bool may_lead = has_root_ || is_leader_in(current());
-    stages_.memory().reserve(
-        may_lead ? grouped_reserve(prepared_.problem.collective, prepared_.capacity,
-                                   current().groups)
-                 : Bytes{},
-        stages_.device());
+    stages_.memory().reserve(may_lead ? grouped_reserve(prepared_.problem.collective,
+                                                        prepared_.capacity, current().groups)
+                                      : Bytes{},
+                             stages_.device());
   }
 
   /// The largest messages of the stages of calls that may follow.
@@ -290,8 +286,8 @@ class GroupedOperation final : public Operation {
                     .longest_wait = prepared_.longest_wait,
                     .capacity = follows() ? std::max(most_bytes, Bytes{1}) : Bytes{}};
     };
-    set(0, layout.before, problems.before,
-        largest.before ? largest.before->message_size : Bytes{}, place);
+    set(0, layout.before, problems.before, largest.before ? largest.before->message_size : Bytes{},
+        place);
     set(1, layout.bridge, problems.bridge, largest.bridge.message_size, groups.root_group);
     stages_.at(2).division = std::move(layout.division);
     set(2, layout.after, problems.after, largest.after ? largest.after->message_size : Bytes{},

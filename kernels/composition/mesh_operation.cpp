@@ -136,8 +136,7 @@ class MeshOperation final : public Operation {
       layout_->set(i, call.problem, buffers, stage_of(i).call);
     JointStage& last = stages_.at(stages_.size() - 1);
     if (divisor_ != 1)
-      last.division =
-          Division(buffers.whole, call.problem.data_type, divisor_, stages_.device());
+      last.division = Division(buffers.whole, call.problem.data_type, divisor_, stages_.device());
     last.copies.reset(1);
     if (buffers.copies_out)
       last.copies.add(call.buffers.receive.data(), buffers.whole.data(),
@@ -256,7 +255,8 @@ std::string why_not_substituted(const Problem& problem, const Composition& compo
   for (const Part& part : composition.parts) {
     const Implementation* const found = find_implementation(catalogue, part.variant.implementation);
     if (found == nullptr) continue;  // prepare_composed says so
-    for (const MeshGroup& group : mesh_groups({.group_of_rank = together, .problem = problem}, all.nodes()))
+    for (const MeshGroup& group :
+         mesh_groups({.group_of_rank = together, .problem = problem}, all.nodes()))
       if (const std::string why =
               found->traits(problem, group.topology, part.variant).why_not_rebound;
           !why.empty())

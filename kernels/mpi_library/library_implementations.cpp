@@ -53,7 +53,8 @@ class LibraryChoice final : public Implementation {
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,
                                      Deadline deadline) const override {
     if (call.is_persistent)
-      return make_faster_mpi_operation(communicator, call, ReduceScatterCall::block, deadline, names_);
+      return make_faster_mpi_operation(communicator, call, ReduceScatterCall::block, deadline,
+                                       names_);
     return make_mpi_operation(communicator, call, ReduceScatterCall::block, nullptr, names_);
   }
 

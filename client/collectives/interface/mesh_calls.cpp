@@ -68,11 +68,11 @@ class MeshCalls::Mesh {
         return one.form != nullptr && *one.form == choice.composition;
       });
       if (runner == runners_.end())
-        runner = runners_.insert(
-            runner, {.form = &choice.composition,
-                     .capacity = {},
-                     .samples = &samples[to_string(name_composition(
-                         operation_name(call_.problem), choice.composition))]});
+        runner =
+            runners_.insert(runner, {.form = &choice.composition,
+                                     .capacity = {},
+                                     .samples = &samples[to_string(name_composition(
+                                         operation_name(call_.problem), choice.composition))]});
       runner->capacity = std::max(runner->capacity, choice.to);
       ranges_.push_back({.data_type = choice.data_type,
                          .from = choice.from,
@@ -140,10 +140,9 @@ bool MeshCalls::is_prepared(Mesh& mesh, const Call& call) const {
 }
 
 void MeshCalls::agree(const Mesh& mesh, const Call& call) const {
-  const std::string own =
-      fmt::format("mesh_reduce {} {} {} of {} bytes", shape_text(mesh.mesh()),
-                  steps_text(mesh.mesh()), name_of(call.problem.data_type),
-                  call.problem.message_size.value);
+  const std::string own = fmt::format("mesh_reduce {} {} {} of {} bytes", shape_text(mesh.mesh()),
+                                      steps_text(mesh.mesh()), name_of(call.problem.data_type),
+                                      call.problem.message_size.value);
   const std::int64_t number = number_for(own);
   Communicator& all = subgroups_.all();
   const std::int64_t largest = all.all_reduce_max(number, never);
@@ -180,10 +179,10 @@ void MeshCalls::prepare(Mesh& mesh, const Call& call) {
         throw;
       } catch (const Error& error) {  // on all ranks or none
         runner.has_failed = true;
-        notes_.push_back(fmt::format(
-            "a mesh reduction is not run by {}: {}",
-            to_string(name_composition(operation_name(first.problem), *runner.form)),
-            error.what()));
+        notes_.push_back(
+            fmt::format("a mesh reduction is not run by {}: {}",
+                        to_string(name_composition(operation_name(first.problem), *runner.form)),
+                        error.what()));
         continue;
       }
     }

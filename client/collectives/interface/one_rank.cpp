@@ -287,8 +287,8 @@ void Collectives::Impl::run(const MeshReductionCall& call) {
   plain_->check(kernels.problem);
   if (mesh == nullptr) mesh = &calls.add(call.mesh);
   parts_.waits->meanwhile.begin();
-  executor_->note(mesh_program_call(call.data_type, checked.program.message_size,
-                                    MeshCalls::number_of(*mesh)));
+  executor_->note(
+      mesh_program_call(call.data_type, checked.program.message_size, MeshCalls::number_of(*mesh)));
   if (!calls.is_prepared(*mesh, kernels)) {
     const auto begun = CallTimer::steady_now();
     attempt_together(true, [&] { calls.prepare(*mesh, kernels); });

@@ -116,7 +116,7 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   std::unique_ptr<Executor> executor_;
   Choices persistent_;
   Choices registered_;
-  MeshChoices meshes_;             ///< of single calls, until the first one
+  MeshChoices meshes_;  ///< of single calls, until the first one
   MeshChoices persistent_meshes_;
   std::vector<std::string> notes_;
   std::map<std::string, CallSamples> persistent_samples_;  ///< by what runs the calls
@@ -126,7 +126,7 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   std::unique_ptr<Subgroups> subgroups_;   ///< of mesh reductions; null: there was none yet
   std::unique_ptr<MeshCalls> mesh_calls_;  ///< null: there was no single one yet
   CallTimer mesh_timer_{CallTimer::steady_now};
-  std::string broken_;                    ///< why no further call can be made
+  std::string broken_;  ///< why no further call can be made
 };
 
 }  // namespace colltune

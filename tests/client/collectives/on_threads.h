@@ -41,9 +41,8 @@ inline const std::string& table_for(int ranks) {
   static std::map<int, std::string> made;
   std::string& table = made[ranks];
   if (table.empty())
-    table =
-        planted_table(1, std::array{PlantedWorld{.nodes = 1, .ranks_per_node = ranks}},
-                            {.all_types = false, .persistent = true});
+    table = planted_table(1, std::array{PlantedWorld{.nodes = 1, .ranks_per_node = ranks}},
+                          {.all_types = false, .persistent = true});
   return table;
 }
 
@@ -59,7 +58,7 @@ inline std::string failure_of(const std::function<void()>& body) {
 
 /// Each rank's thread with its collectives, and what it threw, by rank.
 inline std::vector<std::string> on_threads(int ranks, const CollectivesOptions& options,
-                                    const std::function<void(Collectives&)>& body) {
+                                           const std::function<void(Collectives&)>& body) {
   RankThreads group(ranks, options);
   std::vector<std::string> failures(static_cast<std::size_t>(ranks));
   std::vector<std::jthread> threads;

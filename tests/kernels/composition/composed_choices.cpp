@@ -23,7 +23,8 @@ namespace {
 template <class Made>
 class Numbered {
  public:
-  Numbered(std::string name, std::vector<Made> all) : name_(std::move(name)), all_(std::move(all)) {}
+  Numbered(std::string name, std::vector<Made> all)
+      : name_(std::move(name)), all_(std::move(all)) {}
   [[nodiscard]] std::vector<Variant> variants() const {
     std::vector<Variant> made;
     for (std::size_t i = 0; i < all_.size(); ++i)

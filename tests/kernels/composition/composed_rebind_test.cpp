@@ -109,9 +109,8 @@ TEST(MeshRebind, TakesNoOtherMeshAndNothingThatAPartDoesNotTake) {
                 HasSubstr("the call was prepared for mesh_reduce"));
     // What was refused has changed nothing.
     EXPECT_EQ(bench.run(*operation, first, 3), "");
-    for (const auto& [bytes, type] :
-         {std::pair(4096, DataType::f64), std::pair(2, DataType::bf16), std::pair(0, DataType::f32),
-          std::pair(60, DataType::f32)}) {
+    for (const auto& [bytes, type] : {std::pair(4096, DataType::f64), std::pair(2, DataType::bf16),
+                                      std::pair(0, DataType::f32), std::pair(60, DataType::f32)}) {
       const Call next = bench.call_of(problem_of_size(static_cast<std::size_t>(bytes), type));
       EXPECT_EQ(refusal_of(*operation, next), "");
       EXPECT_EQ(bench.run(*operation, next, 4), "") << describe(next.problem);
@@ -141,10 +140,8 @@ TEST(MeshRebind, UnlikeRanksTakeOtherSizesToo) {
       grouped.parts.push_back(of_kind(kind, PartRole::after, low_latency("broadcast")));
       substituted.parts.push_back(of_kind(kind, PartRole::whole, low_latency("all_reduce")));
     }
-    grouped.parts.push_back({.role = PartRole::bridge,
-                             .kinds = {},
-                             .variant = low_latency("all_reduce"),
-                             .step = {}});
+    grouped.parts.push_back(
+        {.role = PartRole::bridge, .kinds = {}, .variant = low_latency("all_reduce"), .step = {}});
     for (const Composition& composition : {grouped, substituted}) {
       Call first = bench.call_of(mesh_problem(mesh, DataType::f32, 3));
       first.capacity = {8192};

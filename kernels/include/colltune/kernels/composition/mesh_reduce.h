@@ -92,8 +92,8 @@ struct MeshGroup {
 /// `composition` names. `members` are those ranks, for the modes for unlike ranks. Collective;
 /// throws as prepare_composed does. Communicators come from `ranks`; the time to make them is in
 /// the operation's communicators_time().
-/// With a capacity it takes other sizes, types and places by Operation::rebind, for the same mesh and
-/// steps, if all parts do.
+/// With a capacity it takes other sizes, types and places by Operation::rebind, for the same mesh
+/// and steps, if all parts do.
 [[nodiscard]] std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& call,
                                                              const Composition& composition,
                                                              const Members& members,

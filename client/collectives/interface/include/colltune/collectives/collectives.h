@@ -157,9 +157,9 @@ class [[gnu::visibility("default")]] Collectives {
   /// not valid, all ranks throw, and the object can be used as before.
   [[nodiscard]] PersistentCall prepare(const CollectiveCall& call);
   /// The same for a mesh reduction. Runs the form that the table proved faster for persistent calls
-  /// of this very mesh, if all its parts are kernels of ours or the MPI library's own choice; else an
-  /// all_reduce for each step by the library, or plain ones, on communicators that are made once for
-  /// each partition.
+  /// of this very mesh, if all its parts are kernels of ours or the MPI library's own choice; else
+  /// an all_reduce for each step by the library, or plain ones, on communicators that are made once
+  /// for each partition.
   [[nodiscard]] PersistentCall prepare(const MeshReductionCall& call);
 
   /// Collective: `bytes` of memory on each rank, which the other ranks of its node map too, zeroed.
