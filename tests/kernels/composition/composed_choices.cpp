@@ -15,6 +15,7 @@
 #include "mesh_checks.h"
 #include "random_calls.h"
 #include "stub_implementation.h"
+#include "support/run_ranks.h"
 
 namespace colltune::test {
 namespace {
