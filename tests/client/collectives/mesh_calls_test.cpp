@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <random>
@@ -41,7 +42,8 @@ void expect_sum(Collectives& collectives, MeshReductionCall& call, std::size_t c
   call.receive = sum.data();
   collectives.mesh_reduce(call);
   const int ranks = collectives.size();
-  EXPECT_THAT(sum, Each(static_cast<float>(turn * ranks * (ranks + 1) / 2)))
+  const auto expected = static_cast<float>(turn * ranks * (ranks + 1) / 2);
+  EXPECT_EQ(std::ranges::find_if(sum, [&](float one) { return one != expected; }), sum.end())
       << count << " elements" << (in_place ? ", in place" : "");
 }
 
@@ -78,7 +80,7 @@ TEST(MeshCalls, RunStepByStepWithoutAForm) {
                            for (int turn = 1; turn <= 6; ++turn) {
                              expect_sum(collectives, known, 128, turn % 2 == 0, turn);
                              expect_sum(collectives, other, 16, turn % 2 == 0, turn);
-                             expect_sum(collectives, known, 4 << 20, false, turn);
+                             expect_sum(collectives, known, 300'000, false, turn);
                            }
                            EXPECT_THAT(collectives.report(), HasSubstr("18 mesh reductions"));
                          }),

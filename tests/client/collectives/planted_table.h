@@ -37,6 +37,6 @@ struct PlantedCalls {
 inline constexpr std::array<std::uint64_t, 4> planted_mesh_sizes{64, 1024, 16384, 262144};
 /// And hierarchical forms with parts of the MPI library: its all_gather; its reduce_scatter, too,
 /// which is for programs that accept any order of adding.
-inline constexpr std::array<std::uint64_t, 2> planted_mixed_sizes{2097152, 8388608};
+inline constexpr std::array<std::uint64_t, 2> planted_mixed_sizes{524288, 1048576};
 
 }  // namespace colltune::test

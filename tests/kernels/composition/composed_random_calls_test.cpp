@@ -18,7 +18,7 @@ constexpr int calls_of_a_set = 120;
 void make_random_calls(int ranks, const RankPlaces& places = {}) {
   const Implementations catalogue = make_catalogue();
   ChosenVariants known;
-  for (int made = 0; made < number_of_random_calls() / 5; made += calls_of_a_set)
+  for (int made = 0; made < number_of_random_calls() / 10; made += calls_of_a_set)
     run_ranks(
         ranks,
         [&](Communicator& communicator) {
