@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,7 +174,8 @@ Implementations mesh_choices(Subgroups& ranks, const Implementations& catalogue,
 void make_composed_random_calls(Communicator& communicator, const Implementations& catalogue,
                                 ChosenVariants& known, int calls, std::size_t seed) {
   // Fewer operations than of plain collectives: each has communicators and memory for its stages.
-  constexpr int operations = 6;
+  constexpr int operations = 8;
+  constexpr int meshes_of_a_set = 3;
   if (communicator.size() > 1) {
     const Implementations grouped = grouped_choices(communicator, catalogue, known, seed);
     EXPECT_EQ(find_fault_in_random_calls(communicator, grouped,
@@ -181,16 +183,22 @@ void make_composed_random_calls(Communicator& communicator, const Implementation
               "");
   }
   Subgroups ranks(communicator);
+  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
   const std::vector<MeshReduction> meshes = meshes_of(communicator.size());
   const std::vector<std::vector<ReduceOp>> operators = operators_in_turn();
-  for (std::size_t i = 0; i < 2; ++i) {
-    const MeshReduction mesh = with_operators(meshes[(seed + i) % meshes.size()],
-                                              operators[(seed + 3 * i) % operators.size()]);
+  for (int i = 0; i < meshes_of_a_set; ++i) {
+    const MeshReduction& shape = meshes[random() % meshes.size()];
+    // Sums and their averages have all forms.
+    const std::vector<ReduceOp> ops = i % 2 == 0 ? std::vector{ReduceOp::sum, ReduceOp::avg}
+                                                 : operators[random() % operators.size()];
+    const MeshReduction mesh = i == 0 ? shape : with_operators(shape, ops);
     if (!why_not_verifiable(mesh_problem(mesh, DataType::f32, 1)).empty()) continue;
-    const Implementations forms = mesh_choices(ranks, catalogue, known, mesh, seed);
-    EXPECT_EQ(find_fault_in_random_calls(
-                  communicator, forms,
-                  {.calls = calls / 2, .operations = operations, .seed = seed, .mesh = mesh}),
+    const Implementations forms = mesh_choices(ranks, catalogue, known, mesh, random());
+    EXPECT_EQ(find_fault_in_random_calls(communicator, forms,
+                                         {.calls = calls / meshes_of_a_set,
+                                          .operations = operations,
+                                          .seed = seed + static_cast<std::uint64_t>(i),
+                                          .mesh = mesh}),
               "")
         << operation_text(mesh_problem(mesh, DataType::f32, 1));
   }

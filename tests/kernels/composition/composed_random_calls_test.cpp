@@ -13,7 +13,7 @@ namespace colltune::test {
 namespace {
 
 /// Some operations serve for as many calls; then others are prepared.
-constexpr int calls_of_a_set = 120;
+constexpr int calls_of_a_set = 150;
 
 void make_random_calls(int ranks, const RankPlaces& places = {}) {
   const Implementations catalogue = make_catalogue();
