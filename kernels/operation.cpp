@@ -28,7 +28,9 @@ std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int 
   if (next.root < 0 || next.root >= ranks)
     refuse(problem,
            "the root is rank " + std::to_string(next.root) + " of " + std::to_string(ranks));
-  const bool reduces = shape_of(problem.collective).reduces;
+  // Those of a mesh reduction are in its steps.
+  const bool reduces =
+      problem.kind == ProblemKind::collective && shape_of(problem.collective).reduces;
   if (reduces != (problem.reduce_op != ReduceOp::none))
     refuse(problem, reduces ? "it needs an operator" : "it takes no operator");
   // As send_size and receive_size, in one go: this is on the path of every short call.

@@ -30,6 +30,7 @@ std::string text_of(const Capability& capability) {
 struct Decided {
   std::vector<Choices> of_calling;
   MeshChoices meshes;
+  MeshChoices persistent_meshes;
   std::string error;
   std::int64_t code = 0;
 };
@@ -38,6 +39,7 @@ requires std::same_as<std::remove_const_t<Self>, Decided>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("of_calling", self.of_calling);
   visit("meshes", self.meshes);
+  visit("persistent_meshes", self.persistent_meshes);
   visit("error", self.error);
   visit("code", self.code);
 }
@@ -77,9 +79,14 @@ Decided decide(const ProgramSettings& settings, const Communicator& communicator
     calling.library_follows_rules = settings.library_follows_rules;
     decided.of_calling[i] = choose_from(table, ranks, settings.numerics, catalogue, calling);
   }
-  if (needed.meshes)
-    decided.meshes =
-        choose_meshes(table, ranks, communicator.nodes(), settings.numerics, catalogue);
+  if (needed.meshes) {
+    const auto choose = [&](Calling calling) {
+      return choose_meshes(table, ranks, communicator.nodes(), settings.numerics, catalogue,
+                           calling);
+    };
+    decided.meshes = choose(Calling::each);
+    decided.persistent_meshes = choose(Calling::persistent);
+  }
   return decided;
 }
 
@@ -169,6 +176,7 @@ AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
   if (decided->error.empty()) {
     agreed.of_calling = decided->of_calling;
     agreed.meshes = decided->meshes;
+    agreed.persistent_meshes = decided->persistent_meshes;
   } else {
     agreed.table_error.emplace(static_cast<StatusCode>(decided->code), decided->error);
   }

@@ -18,8 +18,12 @@ namespace {
 class MeshChooser {
  public:
   MeshChooser(const ProgramRanks& ranks, std::span<const int> nodes, ProgramNumerics numerics,
-              const Implementations& catalogue)
-      : ranks_(ranks), nodes_(nodes), numerics_(numerics), catalogue_(catalogue) {}
+              const Implementations& catalogue, Calling calling)
+      : ranks_(ranks),
+        nodes_(nodes),
+        numerics_(numerics),
+        catalogue_(catalogue),
+        calling_(calling) {}
 
   /// Why the ranks cannot run `composition`; empty if they can.
   [[nodiscard]] std::string why_not(const Problem& problem, const Composition& composition) const {
@@ -29,7 +33,8 @@ class MeshChooser {
       return "it is for unlike ranks";
     for (const Part& part : composition.parts)
       if (find_implementation(catalogue_, part.variant.implementation) == nullptr)
-        return part.variant.implementation + " is no kernel of ours for processors";
+        return part.variant.implementation +
+               " is neither a kernel of ours for processors nor the library's own choice here";
     const MeshForm form = mesh_form(problem, composition);
     for (const MeshCall& call : form.calls)
       for (const MeshGroup& group : mesh_groups(call, nodes_)) {
@@ -47,7 +52,8 @@ class MeshChooser {
     if (!least) return "its order of adding would not be the library's (COLLTUNE_NUMERICS=library)";
     if (mesh_numerics(problem, composition, catalogue_).numeric_class < *least)
       return fmt::format("it does not guarantee {}", name_of(*least));
-    return {};
+    if (calling_ == Calling::persistent) return {};
+    return why_not_mesh_rebound(problem, composition, nodes_, catalogue_);
   }
 
  private:
@@ -55,6 +61,7 @@ class MeshChooser {
   std::span<const int> nodes_;
   ProgramNumerics numerics_;
   const Implementations& catalogue_;
+  Calling calling_;
 };
 
 /// Whether the form that the table names for `size` was proven to be faster there.
@@ -78,19 +85,19 @@ const Composition* find_composition(const DecisionSet& set, const std::string& t
 
 MeshChoices choose_meshes(const TableFile& table, const ProgramRanks& ranks,
                           std::span<const int> nodes, ProgramNumerics numerics,
-                          const Implementations& catalogue) {
+                          const Implementations& catalogue, Calling calling) {
   MeshChoices choices;
   const TableView& view = table.view();
   const auto world = find_world(view, ranks.topology);
   if (!world) return choices;  // Choices::left_out says so
   const DecisionSet set = table.read_decisions();
-  const MeshChooser chooser(ranks, nodes, numerics, catalogue);
+  const MeshChooser chooser(ranks, nodes, numerics, catalogue, calling);
   for (const Decision& decision : set.decisions) {
     // One decision of each group tells its mesh; the group has the ranges of all its sizes.
     const TuningKey& key = decision.key;
     if (key.problem.kind != ProblemKind::mesh_reduce || key.problem.in_place ||
         key.problem.registered || key.problem.numeric_class != NumericClass::any ||
-        regime_of(key) != Regime{.calling = Calling::persistent} || decision.family != any_family)
+        regime_of(key) != Regime{.calling = calling} || decision.family != any_family)
       continue;
     const auto group = resolve(view, key, any_family);
     if (!group || view.groups()[*group].key.world != *world) continue;

@@ -42,16 +42,23 @@ void Report::add_persistent(const std::string& ran_by, const CallTimes& times) {
   persistent_[ran_by] += times;
 }
 
+void Report::add_mesh(const std::string& ran_by, const CallTimes& times) {
+  meshes_[ran_by] += times;
+}
+
 std::string Report::times_text() const {
   CallTimes ours;
   CallTimes left;
   CallTimes persistent;
+  CallTimes meshes;
   for (const auto& [variant, ran] : ran_) ours += ran.times;
   for (const CallTimes& one : left_) left += one;
   for (const auto& [ran_by, times] : persistent_) persistent += times;
+  for (const auto& [ran_by, times] : meshes_) meshes += times;
   CallTimes all = ours;
   all += left;
   all += persistent;
+  all += meshes;
   if (all.timed == 0) return {};
   std::string text = fmt::format(
       "\n  The time of these calls on this rank, waits for others included: {:.3f} ms in ours, "
@@ -59,6 +66,7 @@ std::string Report::times_text() const {
       in_ms(ours.all), in_ms(left.all));
   if (persistent.calls > 0)
     text += fmt::format(", {:.3f} ms in persistent ones", in_ms(persistent.all));
+  if (meshes.calls > 0) text += fmt::format(", {:.3f} ms in mesh reductions", in_ms(meshes.all));
   text += fmt::format(
       "; of it {:.3f} ms in first calls, which prepare (\"each\" is without them). Estimated from "
       "{} calls that were timed.",
@@ -99,6 +107,8 @@ std::string Report::text(int rank) const {
     if (const CallTimes& times = left_[static_cast<std::size_t>(named.value)]; times.calls > 0)
       text += fmt::format("\n  {:>10} calls left to the library: {}{}", times.calls, named.name,
                           time_text(times));
+  for (const auto& [ran_by, times] : meshes_)
+    text += fmt::format("\n  {:>10} mesh reductions{}  {}", times.calls, time_text(times), ran_by);
   for (const auto& [ran_by, times] : persistent_)
     text += fmt::format("\n  {:>10} persistent calls{}  {}", times.calls, time_text(times), ran_by);
   for (const auto& [failure, times] : failures_)

@@ -4,6 +4,7 @@
 #include "between_stages.h"
 
 #include <functional>
+#include <string>
 
 #include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/arithmetic/reduction.h"
@@ -74,6 +75,15 @@ void Division::run(Device* device) {
 }
 
 std::span<std::byte> StageMemory::add(Bytes size, Device* device) {
+  if (has_reserve_) {
+    if (rounded(size).value > reserve_.size() - taken_)
+      throw Error(StatusCode::internal,
+                  "the memory between stages has " + std::to_string(reserve_.size() - taken_) +
+                      " bytes left, and a stage needs " + std::to_string(size.value));
+    const std::span<std::byte> part = reserve_.subspan(taken_, size.value);
+    taken_ += rounded(size).value;
+    return part;
+  }
   if (device != nullptr) {
     const std::span<std::byte> memory = on_device_.emplace_back(*device, size).bytes();
     device->fill(memory, 0);
@@ -81,6 +91,12 @@ std::span<std::byte> StageMemory::add(Bytes size, Device* device) {
   }
   on_host_.emplace_back((size.value + sizeof(Line) - 1) / sizeof(Line));
   return std::as_writable_bytes(std::span(on_host_.back())).first(size.value);
+}
+
+void StageMemory::reserve(Bytes size, Device* device) {
+  if (size != Bytes{}) reserve_ = add(rounded(size), device);
+  has_reserve_ = true;
+  taken_ = 0;
 }
 
 }  // namespace colltune

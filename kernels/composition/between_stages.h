@@ -87,8 +87,17 @@ class Division {
 /// Memory between the stages; its address stays the same when more is added.
 class StageMemory {
  public:
-  /// Zeroed, aligned to a cache line.
+  /// Zeroed, aligned to a cache line. After `reserve` a part of the reserve, which holds what was
+  /// left in it; throws Error(internal) if that is too small.
   [[nodiscard]] std::span<std::byte> add(Bytes size, Device* device);
+  /// Allocates what the calls that follow need, so that `add` allocates nothing.
+  void reserve(Bytes size, Device* device);
+  /// What was taken from the reserve is free for the next call.
+  void rewind() noexcept { taken_ = 0; }
+  /// What `add` takes of a reserve for `size`.
+  [[nodiscard]] static Bytes rounded(Bytes size) {
+    return {(size.value + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line)};
+  }
 
  private:
   struct alignas(64) Line {
@@ -96,6 +105,9 @@ class StageMemory {
   };
   std::vector<std::vector<Line>> on_host_{};
   std::vector<DeviceMemory> on_device_{};
+  std::span<std::byte> reserve_{};
+  bool has_reserve_ = false;
+  std::size_t taken_ = 0;  ///< bytes of the reserve
 };
 
 }  // namespace colltune

@@ -16,7 +16,7 @@ namespace {
 class LayoutWriter {
  public:
   LayoutWriter(const Call& call, const Groups& groups, int rank, Device* device,
-               StageMemory& memory)
+               StageMemory& memory, GroupedLayout& layout)
       : device_(device),
         memory_(memory),
         call_(call),
@@ -29,9 +29,10 @@ class LayoutWriter {
         is_inside_(own_ranks_.size() > 1),
         ranks_(static_cast<std::size_t>(groups.ranks())),
         slots_(static_cast<std::size_t>(groups.largest())),
-        block_(block_elements(call.problem, groups.ranks()) * size_of(call.problem.data_type)) {}
+        block_(block_elements(call.problem, groups.ranks()) * size_of(call.problem.data_type)),
+        layout_(layout) {}
 
-  GroupedLayout write() {
+  void write() {
     switch (call_.problem.collective) {
       case Collective::all_reduce:
         write_all_reduce();
@@ -58,7 +59,6 @@ class LayoutWriter {
         write_scatter();
         break;
     }
-    return std::move(layout_);
   }
 
  private:
@@ -244,14 +244,45 @@ class LayoutWriter {
   std::size_t block_;  ///< bytes
   Input input_ = call_.buffers.send;
   Memory output_ = call_.buffers.receive;
-  GroupedLayout layout_;
+  GroupedLayout& layout_;
 };
 
 }  // namespace
 
-GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank, Device* device,
-                                  StageMemory& memory) {
-  return LayoutWriter(call, groups, rank, device, memory).write();
+void lay_out_groups(const Call& call, const Groups& groups, int rank, Device* device,
+                    StageMemory& memory, GroupedLayout& layout) {
+  LayoutWriter(call, groups, rank, device, memory, layout).write();
+}
+
+Bytes grouped_reserve(Collective collective, Bytes largest, const Groups& groups) {
+  const auto ranks = static_cast<std::uint64_t>(groups.ranks());
+  const auto slots = static_cast<std::uint64_t>(groups.largest());
+  const std::uint64_t block =
+      shape_of(collective).has_block_per_rank() ? largest.value / ranks : largest.value;
+  const std::uint64_t across = static_cast<std::uint64_t>(groups.count()) * slots * block;
+  const auto sum_of = [](auto... sizes) { return (Bytes{} + ... + StageMemory::rounded({sizes})); };
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+      return sum_of(block);
+    case Collective::broadcast:
+      return {};
+    case Collective::all_gather:
+    case Collective::gather:
+    case Collective::scatter:
+      return sum_of(across);
+    case Collective::reduce_scatter:
+      return sum_of(ranks * block, across, slots * block);
+    case Collective::all_to_all:
+      return sum_of(slots * ranks * block, across * slots, across * slots);
+  }
+  return {};  // not reached: the switch is complete
+}
+
+std::size_t most_grouped_copies(Collective collective, const Groups& groups) {
+  const auto ranks = static_cast<std::size_t>(groups.ranks());
+  return collective == Collective::all_to_all ? ranks * static_cast<std::size_t>(groups.largest())
+                                              : ranks;
 }
 
 }  // namespace colltune

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "between_stages.h"
 #include "grouped_groups.h"
 
@@ -22,9 +24,16 @@ struct GroupedLayout {
   Stage after{};
 };
 
-/// The layout for `rank`. `call.buffers` are that rank's; `device` is where they lie, null: in host
-/// memory. Intermediate data goes into `memory`, which stays zero wherever nothing is written.
-[[nodiscard]] GroupedLayout make_grouped_layout(const Call& call, const Groups& groups, int rank,
-                                                Device* device, StageMemory& memory);
+/// Fills `layout`, whose lists of copies are empty, for `rank`. `call.buffers` are that rank's;
+/// `device` is where they lie, null: in host memory. Intermediate data goes into `memory`. What it
+/// holds where nothing is written enters no result.
+void lay_out_groups(const Call& call, const Groups& groups, int rank, Device* device,
+                    StageMemory& memory, GroupedLayout& layout);
+
+/// The most that lay_out_groups takes of a reserve on a leader, for calls of `collective` of up to
+/// `largest` bytes.
+[[nodiscard]] Bytes grouped_reserve(Collective collective, Bytes largest, const Groups& groups);
+/// The most copies that it writes into one list.
+[[nodiscard]] std::size_t most_grouped_copies(Collective collective, const Groups& groups);
 
 }  // namespace colltune

@@ -109,6 +109,7 @@ class JointStages {
   /// (Operation::rebind).
   void rebind(const CallBuffers& buffers);
   [[nodiscard]] JointStage& at(std::size_t index) { return stages_.at(index); }
+  [[nodiscard]] const JointStage& at(std::size_t index) const { return stages_.at(index); }
   [[nodiscard]] std::size_t size() const { return stages_.size(); }
   void start();
   void wait(Deadline deadline);

@@ -97,6 +97,7 @@ MeshForm sequential_form(const Problem& problem, const Composition& composition)
 
 MeshForm merged_form(const Problem& problem, const Composition& composition, const Merge& merge) {
   MeshForm form;
+  form.is_merged = true;
   form.divisors = merge.divisors;
   form.calls.push_back({.group_of_rank = merge.component_of_rank,
                         .problem = part_problem(problem, Collective::all_reduce, merge.op,
@@ -110,6 +111,7 @@ MeshForm hierarchical_form(const Problem& problem, const Composition& compositio
   const MeshReduction& mesh = *problem.mesh;
   const Part& before = *part_in(composition, PartRole::before);
   MeshForm form;
+  form.is_merged = true;
   form.divisors = merge.divisors;
   form.sharing = groups_of(mesh, mesh.steps[static_cast<std::size_t>(*before.step)]);
   form.shares = sizes_of(form.sharing).front();

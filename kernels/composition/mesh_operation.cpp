@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "colltune/kernels/composition/composed.h"
@@ -9,6 +10,7 @@
 #include "colltune/vocabulary/error.h"
 #include "grouped_groups.h"
 #include "joint_stages.h"
+#include "mesh_layout.h"
 
 namespace colltune {
 namespace {
@@ -20,10 +22,22 @@ constexpr std::string_view step_words = "its part of a step of a mesh reduction"
   throw Error(StatusCode::invalid_argument, "mesh reduction: " + what);
 }
 
+/// What bounds the calls of one collective of a form.
+struct Bound {
+  Limits limits{};
+  int ranks = 0;  ///< of a group; 0: no group has several
+  std::string variant{};
+};
+
+/// The stages are: what is copied first, the collectives of the form, then what is divided and
+/// copied back.
 class MeshOperation final : public Operation {
  public:
-  MeshOperation(const Communicator& all, const CallBuffers& buffers)
-      : stages_(joint_words, all, buffers) {}
+  MeshOperation(const Communicator& all, const Call& call)
+      : prepared_(call),
+        rank_(all.rank()),
+        ranks_(all.size()),
+        stages_(joint_words, all, call.buffers) {}
 
   [[nodiscard]] JointStages& stages() { return stages_; }
   /// Keeps a communicator that a stage uses, and counts the time `making` that it took to make.
@@ -31,8 +45,49 @@ class MeshOperation final : public Operation {
     communicators_.push_back(std::move(communicator));
     communicators_time_ += making;
   }
+  void bound_by(Bound bound) { bounds_.push_back(std::move(bound)); }
+  /// Why the calls that follow must have the size of this one.
+  void keep_size(std::string why) { why_not_rebound_ = std::move(why); }
+
+  /// Adds the stages of `form`, without what runs its collectives. Local, may throw on this rank
+  /// only.
+  void lay_out(const MeshForm& form) {
+    layout_.emplace(prepared_.problem, form, rank_);
+    if (!form.divisors.empty())
+      divisor_ = form.divisors[static_cast<std::size_t>(
+          form.component_of_rank[static_cast<std::size_t>(rank_)])];
+    const Bytes size = prepared_.problem.message_size;
+    Bytes padding = form.padded == size ? Bytes{} : form.padded;
+    if (follows() && form.shares > 1) padding = layout_->most_padded(std::max(size, capacity()));
+    if (padding != Bytes{}) padding_ = stages_.memory().add(padding, stages_.device());
+    stages_.add({});
+    for (std::size_t i = 0; i < form.calls.size(); ++i) {
+      JointStage stage{.waiting_for = step_words};
+      stage.call = {.problem = form.calls[i].problem,
+                    .buffers = {},
+                    .longest_wait = prepared_.longest_wait,
+                    .capacity = follows()
+                                    ? layout_->size_of_call(i, layout_->most_padded(capacity()))
+                                    : Bytes{},
+                    .is_persistent = prepared_.is_persistent};
+      stages_.add(std::move(stage));
+    }
+    stages_.add({});
+    use(prepared_);
+  }
+  /// The stage of collective `index`.
+  [[nodiscard]] JointStage& stage_of(std::size_t index) { return stages_.at(index + 1); }
 
   void bind(const CallBuffers& buffers) override { stages_.bind(buffers); }
+  void rebind(const Call& call) override {
+    if (!why_not_rebound_.empty())
+      throw Error(StatusCode::failed_precondition,
+                  "this mesh reduction keeps the size it was prepared for: " + why_not_rebound_);
+    check_rebound(prepared_, call, rank_, ranks_);
+    check_next(call);
+    use(call);
+    stages_.rebind(call.buffers);
+  }
   void start() override { stages_.start(); }
   void wait(Deadline deadline) override { stages_.wait(deadline); }
   [[nodiscard]] std::optional<std::chrono::nanoseconds> device_time() const override {
@@ -46,8 +101,62 @@ class MeshOperation final : public Operation {
   }
 
  private:
+  [[nodiscard]] Bytes capacity() const { return prepared_.capacity; }
+  /// Whether calls of other sizes may follow.
+  [[nodiscard]] bool follows() const { return capacity() != Bytes{} && why_not_rebound_.empty(); }
+
+  /// Throws Error(invalid_argument), on all ranks alike, if `call` is none that may follow.
+  void check_next(const Call& call) const {
+    const Problem& problem = call.problem;
+    if (problem.mesh != prepared_.problem.mesh)
+      refuse(describe(problem) + ": it was prepared for " + operation_text(prepared_.problem));
+    if (const std::string why = layout_->why_not(problem.message_size, problem.data_type);
+        !why.empty())
+      refuse(describe(problem) + ": " + why);
+    const Bytes padded = layout_->padded(problem.message_size, problem.data_type);
+    for (std::size_t i = 0; i < bounds_.size(); ++i) {
+      if (bounds_[i].ranks == 0) continue;
+      Problem part = const_stage_of(i).call.problem;
+      part.data_type = problem.data_type;
+      part.message_size = layout_->size_of_call(i, padded);
+      if (const std::string why = why_outside(bounds_[i].limits, part, bounds_[i].ranks);
+          !why.empty())
+        refuse(bounds_[i].variant + " for " + describe(part) + ": " + why);
+    }
+  }
+
+  /// Sets what each stage does in `call`. The lists of copies keep their memory from call to call.
+  void use(const Call& call) {
+    const MeshLayout::Buffers buffers = layout_->buffers_of(call, padding_);
+    Copies& in = stages_.at(0).copies;
+    in.reset(1);
+    if (buffers.copies_in)
+      in.add(buffers.whole.data(), call.buffers.send.data(), call.buffers.send.size());
+    for (std::size_t i = 0; i < layout_->count(); ++i)
+      layout_->set(i, call.problem, buffers, stage_of(i).call);
+    JointStage& last = stages_.at(stages_.size() - 1);
+    if (divisor_ != 1)
+      last.division = Division(buffers.whole, call.problem.data_type, divisor_, stages_.device());
+    last.copies.reset(1);
+    if (buffers.copies_out)
+      last.copies.add(call.buffers.receive.data(), buffers.whole.data(),
+                      call.buffers.receive.size());
+  }
+
+  [[nodiscard]] const JointStage& const_stage_of(std::size_t index) const {
+    return stages_.at(index + 1);
+  }
+
   std::vector<std::shared_ptr<Communicator>> communicators_{};
   std::chrono::nanoseconds communicators_time_{};
+  Call prepared_;
+  int rank_;
+  int ranks_;
+  std::string why_not_rebound_{};
+  std::vector<Bound> bounds_{};  ///< by collective
+  std::optional<MeshLayout> layout_{};
+  std::span<std::byte> padding_{};  ///< for a message that is rounded up
+  int divisor_ = 1;
   JointStages stages_;
 };
 
@@ -96,67 +205,12 @@ void check_calls(const MeshForm& form, const Communicator& all, const Implementa
   }
 }
 
-/// The buffers of each call on this rank, and the copies before and after all calls.
-class MeshBuffers {
- public:
-  MeshBuffers(const Call& call, const MeshForm& form, int rank, JointStages& stages)
-      : whole_(call.buffers.receive), send_(call.buffers.send) {
-    const bool is_padded = form.padded != call.problem.message_size;
-    if (is_padded) {
-      const std::span<std::byte> padded = stages.memory().add(form.padded, stages.device());
-      before.add(padded.data(), send_.data(), send_.size());
-      after.add(whole_.data(), padded.data(), whole_.size());
-      whole_ = padded;
-      send_ = whole_;
-    }
-    share_ = whole_;
-    if (form.shares > 1) {
-      const auto groups = ranks_by_group(form.sharing);
-      const auto& own =
-          groups[static_cast<std::size_t>(form.sharing[static_cast<std::size_t>(rank)])];
-      const auto place = static_cast<std::size_t>(std::ranges::find(own, rank) - own.begin());
-      const std::size_t size = whole_.size() / static_cast<std::size_t>(form.shares);
-      share_ = whole_.subspan(place * size, size);
-    }
-    is_first_in_place_ = call.problem.in_place || is_padded;
-    // A group of one rank has no first collective, so its input is copied here.
-    const auto& first = form.calls.empty() ? form.component_of_rank : form.calls[0].group_of_rank;
-    const bool is_alone =
-        form.calls.empty() || std::ranges::count(first, first[static_cast<std::size_t>(rank)]) == 1;
-    if (is_alone && !is_first_in_place_) before.add(whole_.data(), send_.data(), send_.size());
-  }
-
-  [[nodiscard]] CallBuffers of(const MeshForm& form, std::size_t index) const {
-    const MeshCall& call = form.calls[index];
-    if (call.on_share) return {share_, share_};
-    const std::span<const std::byte> from =
-        index == 0 && !is_first_in_place_ ? send_ : std::span<const std::byte>(whole_);
-    switch (call.problem.collective) {
-      case Collective::reduce_scatter:
-        return {from, share_};
-      case Collective::all_gather:
-        return {share_, whole_};
-      case Collective::all_reduce:
-      case Collective::broadcast:
-      case Collective::reduce:
-      case Collective::all_to_all:
-      case Collective::gather:
-      case Collective::scatter:
-        break;
-    }
-    return {from, whole_};
-  }
-  [[nodiscard]] std::span<std::byte> results() const { return whole_; }
-
-  Copies before{};
-  Copies after{};
-
- private:
-  std::span<std::byte> whole_;
-  std::span<const std::byte> send_;
-  std::span<std::byte> share_{};
-  bool is_first_in_place_ = false;
-};
+Bound bound_of(const MeshCall& call, const Communicator& all, const Implementations& catalogue) {
+  const std::vector<MeshGroup> groups = mesh_groups(call, all.nodes());
+  return {.limits = implementation_of(call, catalogue).limits(call.part->variant),
+          .ranks = groups.empty() ? 0 : groups.front().topology.ranks,
+          .variant = to_string(call.part->variant)};
+}
 
 std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
                                         const Composition& composition,
@@ -164,21 +218,12 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   Communicator& all = ranks.all();
   const MeshForm form = mesh_form(call.problem, composition);
   check_calls(form, all, catalogue);
-  const int rank = all.rank();
-  auto operation = std::make_unique<MeshOperation>(all, call.buffers);
-  JointStages& stages = operation->stages();
-  std::optional<MeshBuffers> buffers;
-  JointStage last;
+  auto operation = std::make_unique<MeshOperation>(all, call);
+  operation->keep_size(why_not_mesh_rebound(call.problem, composition, all.nodes(), catalogue));
   attempt_together(all, joint_words, deadline, [&] {
     check_own(all, call, form, catalogue);
-    buffers.emplace(call, form, rank, stages);
-    last.copies = std::move(buffers->after);
-    if (!form.divisors.empty())
-      last.division = Division(buffers->results(), call.problem.data_type,
-                               form.divisors[static_cast<std::size_t>(
-                                   form.component_of_rank[static_cast<std::size_t>(rank)])],
-                               stages.device());
-    stages.add({.copies = std::move(buffers->before)});
+    for (const MeshCall& one : form.calls) operation->bound_by(bound_of(one, all, catalogue));
+    operation->lay_out(form);
   });
   for (std::size_t i = 0; i < form.calls.size(); ++i) {
     const MeshCall& one = form.calls[i];
@@ -191,20 +236,33 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
     operation->keep(group.communicator, is_first ? group.making : std::chrono::nanoseconds{});
     // One call after the other, each on all ranks: if a rank fails in one, no rank enters the next.
     attempt_together(all, joint_words, deadline, [&] {
-      JointStage stage{.members = group.members, .waiting_for = step_words};
+      JointStage& stage = operation->stage_of(i);
+      stage.members = group.members;
       if (stage.members.size() > 1)
         stage.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
-                      {.problem = one.problem,
-                       .root = 0,
-                       .buffers = buffers->of(form, i),
-                       .longest_wait = call.longest_wait,
-                       .is_persistent = call.is_persistent},
-                      deadline);
-      stages.add(std::move(stage));
+                      Call(stage.call), deadline);
     });
   }
-  stages.add(std::move(last));
   return operation;
+}
+
+/// Why not all parts of a substituted composition of `problem` take other sizes; empty if they do.
+/// A grouped one answers for itself.
+std::string why_not_substituted(const Problem& problem, const Composition& composition,
+                                const Communicator& all, const Implementations& catalogue) {
+  if (composition.mode != CompositionMode::substituted) return {};
+  const std::vector<int> together(static_cast<std::size_t>(all.size()));
+  for (const Part& part : composition.parts) {
+    const Implementation* const found = find_implementation(catalogue, part.variant.implementation);
+    if (found == nullptr) continue;  // prepare_composed says so
+    for (const MeshGroup& group :
+         mesh_groups({.group_of_rank = together, .problem = problem}, all.nodes()))
+      if (const std::string why =
+              found->traits(problem, group.topology, part.variant).why_not_rebound;
+          !why.empty())
+        return to_string(part.variant) + ": " + why;
+  }
+  return {};
 }
 
 /// The merged all_reduce, among ranks that cannot all run one variant.
@@ -218,21 +276,39 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   int divisor = 1;
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
-  attempt_together(all, joint_words, deadline, [&] { check_buffers(all, call); });
-  auto operation = std::make_unique<MeshOperation>(all, call.buffers);
-  JointStages& stages = operation->stages();
-  JointStage stage{.waiting_for = step_words};
+  const std::vector<int> together(static_cast<std::size_t>(all.size()));
+  MeshForm form;
+  form.calls.push_back({.group_of_rank = together, .problem = *merged});
+  form.padded = call.problem.message_size;
+  form.component_of_rank = together;
+  form.is_merged = true;
+  if (divisor != 1) form.divisors = {divisor};
+  auto operation = std::make_unique<MeshOperation>(all, call);
+  operation->keep_size(why_not_substituted(*merged, composition, all, catalogue));
+  attempt_together(all, joint_words, deadline, [&] {
+    check_buffers(all, call);
+    operation->lay_out(form);
+  });
+  JointStage& stage = operation->stage_of(0);
   for (int rank = 0; rank < all.size(); ++rank) stage.members.push_back(rank);
-  stage.call = {.problem = *merged, .buffers = call.buffers, .is_persistent = call.is_persistent};
   stage.operation = prepare_composed(all, stage.call, composition, members, catalogue, deadline);
-  stages.add(std::move(stage));
-  if (divisor != 1)
-    stages.add({.division = Division(call.buffers.receive, call.problem.data_type, divisor,
-                                     stages.device())});
   return operation;
 }
 
 }  // namespace
+
+std::string why_not_mesh_rebound(const Problem& problem, const Composition& composition,
+                                 std::span<const int> nodes, const Implementations& catalogue) {
+  const MeshForm form = mesh_form(problem, composition);
+  for (const MeshCall& call : form.calls)
+    for (const MeshGroup& group : mesh_groups(call, nodes))
+      if (const std::string why = implementation_of(call, catalogue)
+                                      .traits(call.problem, group.topology, call.part->variant)
+                                      .why_not_rebound;
+          !why.empty())
+        return to_string(call.part->variant) + ": " + why;
+  return {};
+}
 
 std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& call,
                                                const Composition& composition,

@@ -41,6 +41,9 @@ enum class MpiNames { ordinary, profiling };
     Communicator& communicator, const Call& call, ReduceScatterCall form, Deadline deadline,
     MpiNames names = MpiNames::ordinary);
 
+/// The library's own choice for every collective as implementations ("mpi.all_reduce", …).
+[[nodiscard]] Implementations make_library_implementations(MpiNames names);
+
 // Answers that all implementations over MPI's blocking calls share.
 
 [[nodiscard]] Support supports_mpi_call(const Problem& problem, const Topology& topology,

@@ -159,7 +159,7 @@ class Caller {
 
   std::string make_call(int number) {
     Prepared& by = prepared_[draw(shared_, prepared_.size())];
-    Problem problem = draw_problem(shared_, by.implementation->collective(), by.capacity, ranks_);
+    Problem problem = draw_call(by.implementation->collective(), by.capacity);
     problem.registered = by.registered;
     const int root = draw_root();
     const std::uint64_t late = draw(shared_, 40);
@@ -193,6 +193,15 @@ class Caller {
   }
 
  private:
+  Problem draw_call(Collective collective, Bytes capacity) {
+    Problem problem = draw_problem(shared_, collective, capacity, ranks_);
+    if (!calls_.mesh) return problem;
+    problem.kind = ProblemKind::mesh_reduce;
+    problem.reduce_op = ReduceOp::none;
+    problem.mesh = calls_.mesh;
+    return problem;
+  }
+
   int draw_root() { return static_cast<int>(draw(shared_, static_cast<std::uint64_t>(ranks_))); }
 
   /// Arguments that say whether the call is in place are the root's alone in some collectives.
@@ -207,7 +216,7 @@ class Caller {
     Prepared made{.implementation = &implementation,
                   .capacity = capacities[draw(shared_, capacities.size())],
                   .registered = draw(shared_, 3) == 0};
-    Problem problem = draw_problem(shared_, implementation.collective(), made.capacity, ranks_);
+    Problem problem = draw_call(implementation.collective(), made.capacity);
     problem.registered = made.registered;
     Problem largest = problem;
     largest.message_size = made.capacity;

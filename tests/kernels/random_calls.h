@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "colltune/kernels/catalogue.h"
+#include "colltune/vocabulary/mesh.h"
 
 namespace colltune::test {
 
@@ -18,6 +20,8 @@ struct RandomCalls {
   /// So many variants may be passed over for lack of symmetric memory; then the calls are made with
   /// those that were prepared until then. 0: that is an error.
   int most_without_memory = 0;
+  /// The calls are reductions over it, by implementations of all_reduce; its operators are theirs.
+  std::optional<MeshReduction> mesh{};
   /// Whether a variant takes part.
   std::function<bool(const Implementation& implementation, const Variant& variant)> takes =
       [](const Implementation&, const Variant&) { return true; };

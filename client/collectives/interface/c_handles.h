@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "colltune/collectives.h"
 #include "colltune/collectives/collectives.h"
@@ -11,6 +12,13 @@
 struct colltune_collectives {
   colltune::Collectives of;
   std::string report{};  ///< the last that was asked for
+  /// The texts of a mesh that was asked for, and what they say.
+  struct ReadMesh {
+    std::string shape;
+    std::string steps;
+    colltune::MeshReductionCall call;
+  };
+  std::vector<ReadMesh> meshes{};  ///< the latest ones, the last one first
 };
 
 namespace colltune {

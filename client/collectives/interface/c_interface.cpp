@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "c_handles.h"
 #include "colltune/c_guard.h"
@@ -63,6 +64,32 @@ CollectiveCall call_of(const colltune_collective_call& call) {
           .count = call.count,
           .send = call.send,
           .receive = call.receive};
+}
+
+/// The call of `given`, whose mesh is read once for each pair of texts. Belongs to `collectives`.
+const MeshReductionCall& mesh_call_of(colltune_collectives& collectives,
+                                      const colltune_mesh_call* given) {
+  const auto own = current_form(&require(given, "call"), sizeof *given, "colltune_mesh_call");
+  const char* const shape = &require(own.shape, "shape");
+  const char* const steps = &require(own.steps, "steps");
+  auto& known = collectives.meshes;
+  auto found = std::ranges::find_if(
+      known, [&](const auto& one) { return one.shape == shape && one.steps == steps; });
+  if (found == known.end()) {
+    constexpr std::size_t most = 32;
+    MeshReductionCall call;
+    call.mesh = parse_mesh(shape, steps);
+    if (known.size() == most) known.pop_back();
+    known.push_back({.shape = shape, .steps = steps, .call = std::move(call)});
+    found = known.end() - 1;
+  }
+  std::rotate(known.begin(), found, found + 1);
+  MeshReductionCall& call = known.front().call;
+  call.data_type = type_of(own.type);
+  call.count = own.count;
+  call.send = own.send;
+  call.receive = own.receive;
+  return call;
 }
 
 int run(colltune_collectives* collectives, const CollectiveCall& call,
@@ -209,20 +236,20 @@ int colltune_persistent_init(colltune_collectives* collectives,
   });
 }
 
+int colltune_mesh_reduce(colltune_collectives* collectives, const colltune_mesh_call* call,
+                         colltune_error* error) {
+  return guard_for_c(error, [&] {
+    colltune_collectives& of = require(collectives, "collectives");
+    of.of.mesh_reduce(colltune::mesh_call_of(of, call));
+  });
+}
+
 int colltune_persistent_init_mesh(colltune_collectives* collectives, const colltune_mesh_call* call,
                                   colltune_persistent_call** persistent, colltune_error* error) {
   return guard_for_c(error, [&] {
     clear_place(persistent, "persistent call");
-    colltune::Collectives& of = require(collectives, "collectives").of;
-    const auto own =
-        colltune::current_form(&require(call, "call"), sizeof *call, "colltune_mesh_call");
-    const colltune::MeshReductionCall mesh{
-        .mesh = colltune::parse_mesh(&require(own.shape, "shape"), &require(own.steps, "steps")),
-        .data_type = colltune::type_of(own.type),
-        .count = own.count,
-        .send = own.send,
-        .receive = own.receive};
-    *persistent = new colltune_persistent_call{of.prepare(mesh)};
+    colltune_collectives& of = require(collectives, "collectives");
+    *persistent = new colltune_persistent_call{of.of.prepare(colltune::mesh_call_of(of, call))};
   });
 }
 

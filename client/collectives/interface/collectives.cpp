@@ -125,6 +125,7 @@ Collectives& Collectives::operator=(Collectives&&) noexcept = default;
 int Collectives::rank() const { return impl_->rank(); }
 int Collectives::size() const { return impl_->size(); }
 void Collectives::run(const CollectiveCall& call) { impl_->run(call); }
+void Collectives::mesh_reduce(const MeshReductionCall& call) { impl_->run(call); }
 std::string Collectives::report() const { return impl_->report(); }
 
 class PersistentCall::Impl {

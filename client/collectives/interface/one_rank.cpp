@@ -38,6 +38,15 @@ const Choices::Entry* find_entry(const Choices& choices, const ProgramCall& call
   return nullptr;
 }
 
+/// Buffers and sizes of a mesh reduction are those of an all_reduce.
+CollectiveCall as_all_reduce(const MeshReductionCall& call) {
+  return {.data_type = call.data_type,
+          .reduce_op = call.mesh.steps.front().op,
+          .count = call.count,
+          .send = call.send,
+          .receive = call.receive};
+}
+
 /// Whether all ranks have this failure, so that they are still in step: what the kernels throw on
 /// all ranks or none.
 bool is_common(const std::exception& error) {
@@ -78,7 +87,9 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
   persistent_ = std::move(agreed.of_calling[1]);
   registered_ = std::move(agreed.of_calling[2]);
   meshes_ = std::move(agreed.meshes);
-  for (const std::string& line : meshes_.left_out) notes_.push_back("not used: " + line);
+  persistent_meshes_ = std::move(agreed.persistent_meshes);
+  for (const MeshChoices* const meshes : {&meshes_, &persistent_meshes_})
+    for (const std::string& line : meshes->left_out) notes_.push_back("not used: " + line);
   plain_ = std::make_unique<PlainCalls>(parts_.plain, executor_->communicator());
   parts_.waits->meanwhile.watch(executor_.get());
   set_up_ = CallTimer::steady_now() - begun;
@@ -239,18 +250,71 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& cal
   return prepared;
 }
 
+void Collectives::Impl::check_mesh(const MeshReduction& mesh) const {
+  colltune::check(mesh);
+  if (ranks_of(mesh) != ranks_)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("a mesh {} has {} ranks; the communicator has {}", shape_text(mesh),
+                            ranks_of(mesh), ranks_));
+}
+
+Subgroups& Collectives::Impl::subgroups() {
+  if (subgroups_ == nullptr) subgroups_ = std::make_unique<Subgroups>(executor_->communicator());
+  return *subgroups_;
+}
+
+MeshCalls& Collectives::Impl::mesh_calls() {
+  if (mesh_calls_ == nullptr)
+    mesh_calls_ = std::make_unique<MeshCalls>(subgroups(), std::move(meshes_), *parts_.catalogue,
+                                              parts_.plain);
+  return *mesh_calls_;
+}
+
+void Collectives::Impl::run(const MeshReductionCall& call) {
+  require_whole();
+  MeshCalls& calls = mesh_calls();
+  MeshCalls::Mesh* mesh = calls.find(call.mesh);
+  if (mesh == nullptr) check_mesh(call.mesh);
+  const CollectiveCall as_one = as_all_reduce(call);
+  const CheckedCall checked = check_alike(as_one, ranks_);
+  if (ranks_ == 1) {
+    move_alone(checked, check_own(as_one, checked, rank_, ranks_));
+    return;
+  }
+  if (checked.block == 0) return;
+  const OwnBuffers own = attempt(false, [&] { return check_own(as_one, checked, rank_, ranks_); });
+  const Call kernels = kernel_call(checked, own);
+  plain_->check(kernels.problem);
+  if (mesh == nullptr) mesh = &calls.add(call.mesh);
+  parts_.waits->meanwhile.begin();
+  executor_->note(
+      mesh_program_call(call.data_type, checked.program.message_size, MeshCalls::number_of(*mesh)));
+  if (!calls.is_prepared(*mesh, kernels)) {
+    const auto begun = CallTimer::steady_now();
+    attempt_together(true, [&] { calls.prepare(*mesh, kernels); });
+    set_up_ += CallTimer::steady_now() - begun;
+  }
+  attempt(true, [&] {
+    const MeshCalls::Next next = calls.next(*mesh, kernels);
+    mesh_timer_.begin(next.samples);
+    next.operation.start();
+    next.operation.wait(never);
+  });
+  mesh_timer_.end();
+}
+
 std::unique_ptr<Operation> Collectives::Impl::prepare_form(const Call& call, std::string& variant) {
   const std::string mesh = mesh_name(*call.problem.mesh);
-  const auto chosen = std::ranges::find_if(meshes_.all, [&](const MeshChoice& one) {
+  const auto chosen = std::ranges::find_if(persistent_meshes_.all, [&](const MeshChoice& one) {
     return one.mesh == mesh && one.data_type == call.problem.data_type &&
            one.from <= call.problem.message_size && call.problem.message_size <= one.to;
   });
-  if (chosen == meshes_.all.end()) return nullptr;
+  if (chosen == persistent_meshes_.all.end()) return nullptr;
   const std::string name =
       to_string(name_composition(operation_name(call.problem), chosen->composition));
   try {
     auto operation =
-        prepare_mesh_reduce(*subgroups_, call, chosen->composition, {}, *parts_.catalogue, never);
+        prepare_mesh_reduce(subgroups(), call, chosen->composition, {}, *parts_.catalogue, never);
     variant = name;
     return operation;
   } catch (const RankMissing&) {
@@ -263,17 +327,8 @@ std::unique_ptr<Operation> Collectives::Impl::prepare_form(const Call& call, std
 
 Collectives::Impl::Prepared Collectives::Impl::prepare(const MeshReductionCall& call) {
   require_whole();
-  colltune::check(call.mesh);
-  if (ranks_of(call.mesh) != ranks_)
-    throw Error(StatusCode::invalid_argument,
-                fmt::format("a mesh {} has {} ranks; the communicator has {}",
-                            shape_text(call.mesh), ranks_of(call.mesh), ranks_));
-  // Buffers and sizes are those of an all_reduce.
-  const CollectiveCall as_one{.data_type = call.data_type,
-                              .reduce_op = call.mesh.steps.front().op,
-                              .count = call.count,
-                              .send = call.send,
-                              .receive = call.receive};
+  check_mesh(call.mesh);
+  const CollectiveCall as_one = as_all_reduce(call);
   Prepared prepared{.checked = check_alike(as_one, ranks_)};
   const CheckedCall& checked = prepared.checked;
   if (ranks_ == 1) {
@@ -289,10 +344,9 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const MeshReductionCall& 
   kernels.problem.mesh = call.mesh;
   kernels.is_persistent = true;
   attempt_together(true, [&] {
-    if (subgroups_ == nullptr) subgroups_ = std::make_unique<Subgroups>(executor_->communicator());
     prepared.operation = prepare_form(kernels, prepared.variant);
     if (prepared.operation == nullptr)
-      prepared.operation = make_step_chain(*subgroups_, kernels, parts_.plain);
+      prepared.operation = make_step_chain(subgroups(), kernels, parts_.plain);
   });
   count(prepared, "mesh_reduce");
   return prepared;
@@ -332,9 +386,14 @@ std::string Collectives::Impl::report() const {
   report.add(*executor_);
   for (const auto& [ran_by, samples] : persistent_samples_)
     if (samples.calls > 0) report.add_persistent(ran_by, samples.estimate());
+  if (mesh_calls_ != nullptr)
+    for (const auto& [ran_by, samples] : mesh_calls_->samples())
+      if (samples.calls > 0) report.add_mesh(ran_by, samples.estimate());
   report.add_set_up(set_up_);
   std::string text = report.text(rank_);
   for (const std::string& note : notes_) text += "\n  " + note;
+  if (mesh_calls_ != nullptr)
+    for (const std::string& note : mesh_calls_->notes()) text += "\n  " + note;
   return text;
 }
 

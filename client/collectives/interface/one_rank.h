@@ -16,6 +16,7 @@
 #include "colltune/collectives/executor.h"
 #include "colltune/collectives/meanwhile.h"
 #include "colltune/kernels/communication/subgroups.h"
+#include "mesh_calls.h"
 #include "plain_calls.h"
 
 namespace colltune {
@@ -58,6 +59,7 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return ranks_; }
   void run(const CollectiveCall& call);
+  void run(const MeshReductionCall& call);
   [[nodiscard]] std::unique_ptr<SymmetricMemory> allocate(Bytes bytes);
   [[nodiscard]] std::string report() const;
 
@@ -100,6 +102,11 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
       const Choices& choices, Call call, const ProgramCall& program, std::string& variant);
 
+  /// Throws Error(invalid_argument), on all ranks, if it is no mesh of these ranks.
+  void check_mesh(const MeshReduction& mesh) const;
+  /// What was made once for all mesh reductions.
+  [[nodiscard]] Subgroups& subgroups();
+  [[nodiscard]] MeshCalls& mesh_calls();
   /// Collective: the form of a mesh reduction that wins, prepared; null if there is none.
   [[nodiscard]] std::unique_ptr<Operation> prepare_form(const Call& call, std::string& variant);
 
@@ -109,14 +116,17 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   std::unique_ptr<Executor> executor_;
   Choices persistent_;
   Choices registered_;
-  MeshChoices meshes_;
+  MeshChoices meshes_;  ///< of single calls, until the first one
+  MeshChoices persistent_meshes_;
   std::vector<std::string> notes_;
   std::map<std::string, CallSamples> persistent_samples_;  ///< by what runs the calls
   std::uint64_t persistent_calls_ = 0;                     ///< that were prepared
   std::chrono::nanoseconds set_up_{};                      ///< how long it took
   std::unique_ptr<PlainCalls> plain_;
-  std::unique_ptr<Subgroups> subgroups_;  ///< of mesh reductions; null: there was none yet
-  std::string broken_;                    ///< why no further call can be made
+  std::unique_ptr<Subgroups> subgroups_;   ///< of mesh reductions; null: there was none yet
+  std::unique_ptr<MeshCalls> mesh_calls_;  ///< null: there was no single one yet
+  CallTimer mesh_timer_{CallTimer::steady_now};
+  std::string broken_;  ///< why no further call can be made
 };
 
 }  // namespace colltune

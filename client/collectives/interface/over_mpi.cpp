@@ -32,6 +32,13 @@ void require_usable(MPI_Comm comm) {
                 "the communicator is an intercommunicator; an intracommunicator is needed");
 }
 
+/// Our kernels for processors, and what the library does of compositions.
+Implementations make_program_catalogue() {
+  Implementations all = make_host_catalogue();
+  for (auto& one : make_library_parts()) all.push_back(std::move(one));
+  return all;
+}
+
 /// Throws on all ranks if one lacks settings, or has others than rank 0. `own_error`: why this rank
 /// has none.
 void require_alike(Agreement& agreement, const std::string& fingerprint,
@@ -77,7 +84,7 @@ Collectives make_over_mpi(MPI_Comm comm, const std::function<ProgramSettings()>&
       OneRankParts{.keeps = {},
                    .waits = std::move(waits),
                    .communicator = std::move(communicator),
-                   .catalogue = std::make_shared<const Implementations>(make_host_catalogue()),
+                   .catalogue = std::make_shared<const Implementations>(make_program_catalogue()),
                    .plain = make_library_way(),
                    .abandon = [] {},
                    .reports = settings.reports},

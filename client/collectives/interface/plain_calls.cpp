@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "by_way_of_block.h"
 #include "colltune/collectives/executor.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/problem.h"
@@ -16,9 +16,6 @@
 
 namespace colltune {
 namespace {
-
-// Room for any call's size: no more than the sizes of waves depends on it.
-constexpr Bytes any_size{std::uint64_t{1} << 46U};
 
 /// By collective.
 constexpr std::array<std::string_view, enum_names(Collective{}).size()> thread_variants{
@@ -30,42 +27,6 @@ constexpr std::array<std::string_view, enum_names(Collective{}).size()> thread_v
     "cpu.all_to_all_flat{access=staged,chunk=65536,flow=pull,slots=4,stores=cached}",
     "cpu.gather_flat{access=staged,chunk=65536,flow=pull,slots=4,stores=cached}",
     "cpu.scatter_flat{access=staged,chunk=65536,flow=pull,slots=4,stores=cached}"};
-
-/// A reduce_scatter in place by one that is not: MPI's in place leaves the result in block 0 and
-/// overwrites the others.
-class ByWayOfBlock final : public Operation {
- public:
-  /// `make` prepares a call that is not in place.
-  template <class Make>
-  ByWayOfBlock(Call call, const Make& make) {
-    redirect(call);
-    operation_ = make(call);
-  }
-  void rebind(const Call& call) override {
-    Call redirected = call;
-    redirect(redirected);
-    operation_->rebind(redirected);
-  }
-  void start() override { operation_->start(); }
-  void wait(Deadline deadline) override {
-    operation_->wait(deadline);
-    if (!own_.empty()) std::memcpy(own_.data(), block_.data(), own_.size());
-  }
-
- private:
-  void redirect(Call& call) {
-    own_ = {};
-    if (!call.problem.in_place) return;
-    own_ = call.buffers.receive;
-    if (block_.size() < own_.size()) block_.resize(own_.size());
-    call.problem.in_place = false;
-    call.buffers.receive = std::span(block_).first(own_.size());
-  }
-
-  std::vector<std::byte> block_;
-  std::span<std::byte> own_;  ///< where the result belongs; empty unless in place
-  std::unique_ptr<Operation> operation_;
-};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,9 @@
 #include "colltune/kernels/implementation.h"
 
 namespace colltune {
+
+/// Call::capacity for calls of any size: no more than the sizes of waves depends on it.
+inline constexpr Bytes any_size{std::uint64_t{1} << 46U};
 
 /// What runs where the table has no winner.
 struct PlainWay {
@@ -25,6 +29,9 @@ struct PlainWay {
 
 /// The MPI library's own choice. Only in builds with MPI.
 [[nodiscard]] PlainWay make_library_way();
+/// The same as parts of compositions ("mpi.all_reduce", …), on communicators that MPI made: without
+/// a bound in time, but for reduce_scatters in place too. Only in builds with MPI.
+[[nodiscard]] Implementations make_library_parts();
 /// Kernels of `catalogue`, make_host_catalogue(), that take any type, operator, size and number of
 /// ranks from 2 on: each rank reads what it needs through staging of 64 KiB at a time, and reduces
 /// in rank order, so a call has the same bits in every run.

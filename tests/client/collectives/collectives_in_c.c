@@ -119,6 +119,12 @@ const char* use_collectives_in_c(colltune_collectives* collectives) {
     for (int i = 0; i < count; ++i)
       if (to[i] != (ranks == 4 ? 50 + 2 * i : 10 * root + i)) return "the result of a mesh";
     colltune_persistent_free(over_mesh);
+    for (int turn = 0; turn < 3; ++turn) {
+      for (int i = 0; i < count; ++i) to[i] = -1;
+      if (colltune_mesh_reduce(collectives, &mesh, &error) != 0) return "colltune_mesh_reduce";
+      for (int i = 0; i < count; ++i)
+        if (to[i] != (ranks == 4 ? 50 + 2 * i : 10 * root + i)) return "the result of a mesh call";
+    }
   }
 
   const char* const report = colltune_collectives_report(collectives);
@@ -172,6 +178,10 @@ const char* misuse_collectives_in_c(colltune_collectives* collectives) {
   if (colltune_persistent_init_mesh(collectives, &mesh, &persistent, &error) != 3 ||
       persistent != NULL)
     return "a mesh that is none";
+  if (colltune_mesh_reduce(collectives, &mesh, &error) != 3 ||
+      colltune_mesh_reduce(collectives, NULL, &error) != 3 ||
+      colltune_mesh_reduce(NULL, &mesh, &error) != 3)
+    return "a mesh call that is none";
   if (colltune_persistent_start(NULL, &error) != 3 || colltune_persistent_variant(NULL) != NULL)
     return "no persistent call";
   if (colltune_symmetric_part(NULL, 0) != NULL) return "no symmetric buffer";

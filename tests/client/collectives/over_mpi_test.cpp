@@ -7,6 +7,8 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -215,6 +217,79 @@ TEST(OverMpi, ReducesOverAMesh) {
         }
       }
   EXPECT_EQ(ours, 8) << "of the order of steps that the table has";
+}
+
+/// The parts of the table's forms that are the library's run by its profiling names.
+TEST(OverMpi, ReducesOverAMeshByTheLibrarysParts) {
+  if (world_size() != 4) return;
+  const TableOnDisk table;
+  for (const ProgramNumerics numerics : {ProgramNumerics::same_bits, ProgramNumerics::any}) {
+    Collectives collectives =
+        make_collectives(MPI_COMM_WORLD, {.table = table.path(), .numerics = numerics});
+    MeshReductionCall call{.mesh = parse_mesh("2x2", "0:sum,1:sum")};
+    seen_by_tools = 0;
+    for (int turn = 1; turn <= 4; ++turn)
+      for (const std::uint64_t bytes : test::planted_mixed_sizes) {
+        const bool in_place = turn % 2 == 0;
+        std::vector<float> own(bytes / sizeof(float),
+                               static_cast<float>(turn * (rank_in_world() + 1)));
+        std::vector<float> other(in_place ? 0 : own.size());
+        std::vector<float>& sum = in_place ? own : other;
+        call.count = own.size();
+        call.send = own.data();
+        call.receive = sum.data();
+        collectives.mesh_reduce(call);
+        EXPECT_EQ(std::ranges::count(sum, static_cast<float>(turn * 10)), std::ssize(sum));
+        if (in_place) std::ranges::fill(sum, static_cast<float>(rank_in_world() + 1));
+        PersistentCall persistent = collectives.prepare(call);
+        EXPECT_EQ(!persistent.variant().empty(),
+                  numerics == ProgramNumerics::any || bytes == test::planted_mixed_sizes[0])
+            << persistent.variant();
+        if (!in_place) std::ranges::fill(own, static_cast<float>(rank_in_world() + 1));
+        persistent.start();
+        persistent.wait();
+        EXPECT_EQ(std::ranges::count(sum, 10.0F), std::ssize(sum));
+      }
+    EXPECT_EQ(seen_by_tools, 0);
+    // With three ranks or more the library promises no order of adding.
+    EXPECT_EQ(collectives.report().find("it does not guarantee same_bits") != std::string::npos,
+              numerics == ProgramNumerics::same_bits);
+  }
+}
+
+TEST(OverMpi, MakesSingleMeshReductions) {
+  if (world_size() == 1) return;
+  const TableOnDisk table;
+  Collectives collectives = make_collectives(MPI_COMM_WORLD, {.table = table.path()});
+  const std::string shape = world_size() == 4 ? "2x2" : "1x" + std::to_string(world_size());
+  for (const char* const steps : {"0:sum,1:sum", "1:sum,0:sum"}) {
+    MeshReductionCall call{.mesh = parse_mesh(shape, steps)};
+    for (int turn = 1; turn <= 12; ++turn) {
+      const std::uint64_t bytes = test::planted_mesh_sizes[static_cast<std::size_t>(turn) % 4];
+      const bool in_place = turn % 3 == 0;
+      std::vector<float> own(bytes / sizeof(float),
+                             static_cast<float>(turn * (rank_in_world() + 1)));
+      std::vector<float> other(in_place ? 0 : own.size());
+      std::vector<float>& sum = in_place ? own : other;
+      call.count = own.size();
+      call.send = own.data();
+      call.receive = sum.data();
+      collectives.mesh_reduce(call);
+      EXPECT_THAT(sum, Each(static_cast<float>(turn * world_size() * (world_size() + 1) / 2)));
+    }
+  }
+  EXPECT_EQ(collectives.report().find("hierarchical.mesh_reduce{") != std::string::npos,
+            world_size() == 4);
+  // Ranks that ask for other meshes are all told.
+  std::array<float, 4> own{};
+  std::array<float, 4> all{};
+  EXPECT_THAT(failure_of([&] {
+                collectives.mesh_reduce({parse_mesh(std::to_string(world_size()),
+                                                    rank_in_world() == 0 ? "0:max" : "0:min"),
+                                         DataType::f32, 4, own.data(), all.data()});
+              }),
+              StartsWith("3: the ranks ask for different mesh reductions"));
+  sum_once(collectives);
 }
 
 TEST(OverMpi, RunsInC) {

@@ -64,7 +64,7 @@ class Planter {
   }
 
   /// Forms of a mesh reduction.
-  void plant_mesh(const Topology& topology) {
+  void plant_mesh(const Topology& topology, Calling calling) {
     const auto variant = [](std::string_view text) { return parse_variant(std::string(text)); };
     const Variant two_shot = variant(
         "cpu.all_reduce_two_shot{access=staged,chunk=16384,flow=pull,slots=4,stores=cached}");
@@ -92,16 +92,27 @@ class Planter {
                                          {.role = PartRole::step, .variant = library, .step = 1}}};
     compositions_.assign(forms.begin(), forms.end());
     compositions_.push_back(baseline);
-    for (std::size_t i = 0; i < planted_mesh_sizes.size(); ++i) {
+    // What the MPI library does of a form, and what our kernels do.
+    const auto with_library = [&](std::string_view before) {
+      Composition form = forms.back();
+      form.parts.front().variant = variant(before);
+      form.parts.back().variant = variant("mpi.all_gather");
+      return form;
+    };
+    const std::array mixed{
+        with_library("cpu.reduce_scatter_flat{access=staged,chunk=16384,slots=4,stores=cached}"),
+        with_library("mpi.reduce_scatter")};
+    compositions_.insert(compositions_.end(), mixed.begin(), mixed.end());
+    const auto plant_size = [&](std::uint64_t bytes, const Composition& form) {
       Decision decision{.key = {.problem = {.kind = ProblemKind::mesh_reduce,
                                             .reduce_op = ReduceOp::none,
-                                            .message_size = {planted_mesh_sizes[i]},
+                                            .message_size = {bytes},
                                             .mesh = parse_mesh("2x2", "0:sum,1:sum")},
                                 .topology = topology,
                                 .environment_digest = std::string(environment),
-                                .calling = Calling::persistent}};
+                                .calling = calling}};
       decision.verdict = Verdict::displaced;
-      for (const Composition* const one : {&forms[i % forms.size()], &baseline})
+      for (const Composition* const one : {&form, &baseline})
         decision.ranked.push_back({.variant = name_composition("mesh_reduce", *one),
                                    .family = one == &baseline ? "mpi" : "colltune",
                                    .is_baseline = one == &baseline,
@@ -109,7 +120,10 @@ class Planter {
                                    .low = 1us,
                                    .high = 2us});
       decisions_.push_back(std::move(decision));
-    }
+    };
+    for (std::size_t i = 0; i < planted_mesh_sizes.size(); ++i)
+      plant_size(planted_mesh_sizes[i], forms[i % forms.size()]);
+    for (std::size_t i = 0; i < mixed.size(); ++i) plant_size(planted_mixed_sizes[i], mixed[i]);
   }
 
   [[nodiscard]] std::vector<Decision> take() { return std::move(decisions_); }
@@ -221,7 +235,9 @@ std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds,
     if (!calls.persistent) return;
     planter.plant(topology, Calling::persistent, false);
     planter.plant(topology, Calling::persistent, true);
-    if (topology.ranks == 4) planter.plant_mesh(topology);
+    if (topology.ranks != 4) return;
+    for (const Calling calling : {Calling::each, Calling::persistent})
+      planter.plant_mesh(topology, calling);
   };
   for (const PlantedWorld& world : worlds) {
     Topology topology = topology_of(world.nodes, world.ranks_per_node, capability);

@@ -27,13 +27,16 @@ struct PlantedCalls {
 
 /// A table file in which kernels of ours win everywhere, whatever their speed: for tests of what
 /// runs them. Each collective, size, type and operator has a variant that is drawn from all that
-/// can run there. With `persistent` worlds of 4 ranks have forms of mesh reductions, too:
-/// planted_mesh_sizes.
+/// can run there. With `persistent` worlds of 4 ranks have forms of mesh reductions, too,
+/// in both regimes: planted_mesh_sizes.
 [[nodiscard]] std::string planted_table(unsigned seed, std::span<const PlantedWorld> worlds,
                                         const PlantedCalls& calls = {});
 
 /// f32 summed over both dimensions of 2x2: by size in turn one all_reduce for each step, one over
 /// all, and a hierarchical form.
 inline constexpr std::array<std::uint64_t, 4> planted_mesh_sizes{64, 1024, 16384, 262144};
+/// And hierarchical forms with parts of the MPI library: its all_gather; its reduce_scatter, too,
+/// which is for programs that accept any order of adding.
+inline constexpr std::array<std::uint64_t, 2> planted_mixed_sizes{524288, 1048576};
 
 }  // namespace colltune::test

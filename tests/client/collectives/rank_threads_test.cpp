@@ -7,88 +7,27 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <thread>
 
 #include "checked_calls.h"
 #include "collectives_in_c.h"
 #include "colltune/collectives/collectives.h"
-#include "planted_table.h"
+#include "on_threads.h"
 
 namespace colltune {
 namespace {
 
 using test::all_calls;
+using test::failure_of;
+using test::on_threads;
+using test::sum_once;
+using test::table_for;
+using test::TableOnDisk;
 using test::WantedCall;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// A table file that is removed with this object.
-class TableOnDisk {
- public:
-  explicit TableOnDisk(const std::string& content)
-      : path_(std::filesystem::temp_directory_path() /
-              ("colltune_rank_threads_" + std::to_string(::getpid()) + ".ctt")) {
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  TableOnDisk(const TableOnDisk&) = delete;
-  TableOnDisk& operator=(const TableOnDisk&) = delete;
-  ~TableOnDisk() { std::filesystem::remove(path_); }
-  [[nodiscard]] std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-const std::string& table_for(int ranks) {
-  static std::map<int, std::string> made;
-  std::string& table = made[ranks];
-  if (table.empty())
-    table =
-        test::planted_table(1, std::array{test::PlantedWorld{.nodes = 1, .ranks_per_node = ranks}},
-                            {.all_types = false, .persistent = true});
-  return table;
-}
-
-/// "code: text", or empty.
-std::string failure_of(const std::function<void()>& body) {
-  try {
-    body();
-    return {};
-  } catch (const Error& error) {
-    return std::to_string(static_cast<int>(error.code())) + ": " + error.what();
-  }
-}
-
-/// Each rank's thread with its collectives, and what it threw, by rank.
-std::vector<std::string> on_threads(int ranks, const CollectivesOptions& options,
-                                    const std::function<void(Collectives&)>& body) {
-  RankThreads group(ranks, options);
-  std::vector<std::string> failures(static_cast<std::size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      failures[static_cast<std::size_t>(rank)] = failure_of([&] {
-        Collectives collectives(group, rank);
-        body(collectives);
-      });
-    });
-  threads.clear();
-  return failures;
-}
-
-/// A sum of a size for which a planted table has a winner.
-void sum_once(Collectives& collectives) {
-  const std::array<float, 6> own{2, 2, 2, 2, 2, 2};
-  std::array<float, 6> all{};
-  collectives.all_reduce(own.data(), all.data(), own.size(), DataType::f32, ReduceOp::sum);
-  EXPECT_THAT(all, Each(2.0F * static_cast<float>(collectives.size())));
-}
 
 class OverThreads : public ::testing::TestWithParam<int> {};
 class WinnersOverThreads : public ::testing::TestWithParam<int> {};

@@ -182,6 +182,9 @@ TEST(MeshSweep, EveryFormIsVerifiedMeasuredAndRanked) {
       EXPECT_EQ(one.ranks_ran, 4);
       EXPECT_GT(one.verified_calls, 0u);
       EXPECT_TRUE(one.conditions.communicators.has_value());
+      // An ordinary call comes with other buffers than the one before.
+      EXPECT_EQ(one.key.calling, Calling::each);
+      EXPECT_GE(one.conditions.footprint.value_or(0), std::uint64_t{1} << 20U);
       // The whole world is the caller's own communicator.
       if (mode_of(one) == "merged")
         EXPECT_EQ(one.conditions.communicators->count(), 0);

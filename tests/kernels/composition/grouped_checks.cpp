@@ -24,9 +24,8 @@ class ByGroups final : public StubImplementation {
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return grouped_numerics(problem, grouping_, catalogue_);
   }
-  // Its parts are chosen from what takes other buffers, unless those are registered.
-  CallTraits traits(const Problem& problem, const Topology&, const Variant&) const override {
-    if (problem.registered) return {};
+  // Its parts are chosen from what takes other buffers; registered ones serve as plain ones.
+  CallTraits traits(const Problem&, const Topology&, const Variant&) const override {
     return {.why_not_bound = {}};
   }
   std::unique_ptr<Operation> prepare(Communicator& communicator, const Call& call, const Variant&,

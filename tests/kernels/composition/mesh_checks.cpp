@@ -87,7 +87,7 @@ Numerics ByMesh::numerics(const Problem& problem, const Variant&) const {
 }
 
 CallTraits ByMesh::traits(const Problem& problem, const Topology&, const Variant&) const {
-  if (problem.registered) return {};
+  if (problem.registered && ranks_.all().device() != nullptr) return {};
   return {.why_not_bound = {}};
 }
 

@@ -18,7 +18,7 @@ namespace colltune {
 /// Which choices a program needs.
 struct NeededChoices {
   std::span<const ProgramCalling> callings;
-  bool meshes = false;  ///< also those of persistent mesh reductions
+  bool meshes = false;  ///< also those of mesh reductions
 };
 
 /// What the ranks of a communicator run; the same on all of them.
@@ -26,6 +26,7 @@ struct AgreedChoices {
   std::vector<Choices>
       of_calling{};  ///< for each that was asked for; empty ones if an error follows
   MeshChoices meshes{};
+  MeshChoices persistent_meshes{};
   bool are_unlike = false;             ///< the ranks' processors differ: nothing of ours runs
   std::optional<Error> table_error{};  ///< why the table cannot be used
 };

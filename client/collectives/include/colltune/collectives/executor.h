@@ -29,6 +29,8 @@ struct ProgramCall {
 
   friend bool operator==(const ProgramCall&, const ProgramCall&) = default;
 };
+/// A mesh reduction, as it is written down: `mesh` is its number on the communicator.
+[[nodiscard]] ProgramCall mesh_program_call(DataType type, Bytes message_size, int mesh) noexcept;
 /// "broadcast of 16 bytes, root 0".
 [[nodiscard]] std::string describe(const ProgramCall& call);
 

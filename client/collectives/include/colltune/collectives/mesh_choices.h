@@ -41,11 +41,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("left_out", self.left_out);
 }
 
-/// What `table` says of persistent mesh reductions over these ranks (regime `persistent`, input
-/// rewritten, not in place): forms that were proven to be faster than the library's own calls and
-/// are made of kernels of `catalogue` alone. `nodes`: of each rank.
+/// What `table` says of mesh reductions over these ranks whose calls are made as `calling` says
+/// (input rewritten, not in place): forms that were proven to be faster than the library's own
+/// calls and are made of `catalogue` alone; where `calling` is `each`, of what takes any later call
+/// (Operation::rebind). `nodes`: of each rank.
 [[nodiscard]] MeshChoices choose_meshes(const TableFile& table, const ProgramRanks& ranks,
                                         std::span<const int> nodes, ProgramNumerics numerics,
-                                        const Implementations& catalogue);
+                                        const Implementations& catalogue, Calling calling);
 
 }  // namespace colltune

@@ -20,6 +20,8 @@ class Report {
   void add(const Executor& executor);
   /// Adds persistent calls of it; `ran_by`: a variant, or what stands for the library's own.
   void add_persistent(const std::string& ran_by, const CallTimes& times);
+  /// Adds single mesh reductions of it, likewise.
+  void add_mesh(const std::string& ran_by, const CallTimes& times);
   /// Adds the time in which a communicator was set up.
   void add_set_up(std::chrono::nanoseconds took) { set_up_ += took; }
   /// For a person: what ran how often on this `rank` and how long it took there, what was left to
@@ -38,6 +40,7 @@ class Report {
   std::map<std::string, Ran> ran_;
   std::array<CallTimes, enum_names(Collective{}).size()> left_{};
   std::map<std::string, CallTimes> persistent_;
+  std::map<std::string, CallTimes> meshes_;
   std::map<std::string, std::uint64_t> failures_;
   std::chrono::nanoseconds set_up_{};
   std::string source_;

@@ -168,9 +168,15 @@ typedef struct colltune_mesh_call {
   const void* send; /* in place: the address of `receive`, on all ranks */
   void* receive;
 } colltune_mesh_call;
+/* A mesh reduction as a single call: it runs the form that the table proved faster for ordinary
+ * calls of this very mesh and type, if the program can run all its parts; else an all_reduce for
+ * each step. The first call over a mesh is set up by all ranks together; if they ask for different
+ * ones, all fail with 3, and `collectives` can be used as before. The last 32 meshes are kept. */
+int colltune_mesh_reduce(colltune_collectives* collectives, const colltune_mesh_call* call,
+                         colltune_error* error);
 /* As colltune_persistent_init, for all ranks of the communicator. Runs the form that the table
- * proved faster for persistent calls of this very mesh, if it is made of kernels of ours alone;
- * else an all_reduce for each step. */
+ * proved faster for persistent calls of this very mesh, if all its parts are kernels of ours or the
+ * MPI library's own choice; else an all_reduce for each step. */
 int colltune_persistent_init_mesh(colltune_collectives* collectives, const colltune_mesh_call* call,
                                   colltune_persistent_call** persistent, colltune_error* error);
 /* All ranks start and complete the calls of a communicator in one order; several may be under way

@@ -105,6 +105,9 @@ struct GroupedRanks {
 /// operation owns its communicators and intermediate memory; the catalogue, `communicator` and the
 /// buffers outlive it. In addition to what the variants need, a leader keeps up to two messages of
 /// the bridge and one of its group. After a failed wait the operation refuses to start.
+/// With a capacity it takes other sizes, roots, types and places by Operation::rebind, if all
+/// stages do: each rank may then lead its group, so with a root there are as many bridges as ranks,
+/// less the groups, plus one.
 [[nodiscard]] std::unique_ptr<Operation> prepare_grouped(Communicator& communicator,
                                                          const Call& call, const Grouping& grouping,
                                                          const Implementations& catalogue,

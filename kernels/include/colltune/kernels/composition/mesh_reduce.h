@@ -45,6 +45,8 @@ struct MeshForm {
   std::vector<int> component_of_rank;
   /// By component, applied after the last call; empty if nothing is divided.
   std::vector<int> divisors;
+  /// Whether one reduction stands for all steps, which the algebra allows for some types alone.
+  bool is_merged = false;
 };
 
 /// Empty if `composition` has the parts of a form of `problem`, a mesh_reduce, and gives its
@@ -79,10 +81,19 @@ struct MeshGroup {
 [[nodiscard]] Cost mesh_cost(const Problem& problem, const Composition& composition,
                              std::span<const int> nodes, const Implementations& catalogue);
 
+/// Why an operation of the form keeps the size that it is prepared for; empty if all parts take
+/// others by Operation::rebind. `nodes`: the node of each rank. Throws as mesh_form.
+[[nodiscard]] std::string why_not_mesh_rebound(const Problem& problem,
+                                               const Composition& composition,
+                                               std::span<const int> nodes,
+                                               const Implementations& catalogue);
+
 /// Prepares `call`, whose problem is a mesh_reduce over all ranks of `ranks`, in the form that
 /// `composition` names. `members` are those ranks, for the modes for unlike ranks. Collective;
 /// throws as prepare_composed does. Communicators come from `ranks`; the time to make them is in
 /// the operation's communicators_time().
+/// With a capacity it takes other sizes, types and places by Operation::rebind, for the same mesh
+/// and steps, if all parts do.
 [[nodiscard]] std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& call,
                                                              const Composition& composition,
                                                              const Members& members,

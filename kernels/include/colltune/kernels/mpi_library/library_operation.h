@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/implementation.h"
 #include "colltune/kernels/operation.h"
 
 namespace colltune {
@@ -18,5 +19,9 @@ namespace colltune {
 [[nodiscard]] std::unique_ptr<Operation> make_library_operation(Communicator& communicator,
                                                                 const Call& call,
                                                                 Deadline deadline);
+
+/// The library's own choice for every collective ("mpi.all_reduce", …) by its profiling names, for
+/// parts of compositions that run inside a program. Only in builds with MPI.
+[[nodiscard]] Implementations make_program_implementations();
 
 }  // namespace colltune

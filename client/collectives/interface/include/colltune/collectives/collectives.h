@@ -143,14 +143,23 @@ class [[gnu::visibility("default")]] Collectives {
   /// Any of them.
   void run(const CollectiveCall& call);
 
+  /// A mesh reduction as a single call. It runs the form that the table proved faster for ordinary
+  /// calls of this very mesh and type at such sizes, if the program can run all its parts; else an
+  /// all_reduce for each step. The first call over a mesh, and the first that runs by another form,
+  /// is set up by all ranks together: they agree on it, and throw Error(invalid_argument) on all
+  /// ranks if they ask for different ones; the object can then be used as before. The last 32
+  /// meshes are kept.
+  void mesh_reduce(const MeshReductionCall& call);
+
   /// Collective: prepares a call that is made again and again on these buffers. It runs what the
   /// table proved faster for persistent calls (`calling=persistent`), on buffers that all lie in
   /// symmetric memory first what it proved for those (`registered`). If the arguments of a rank are
   /// not valid, all ranks throw, and the object can be used as before.
   [[nodiscard]] PersistentCall prepare(const CollectiveCall& call);
   /// The same for a mesh reduction. Runs the form that the table proved faster for persistent calls
-  /// of this very mesh, if it is made of kernels of ours alone; else an all_reduce for each step by
-  /// the library, or plain ones, on communicators that are made once for each partition.
+  /// of this very mesh, if all its parts are kernels of ours or the MPI library's own choice; else
+  /// an all_reduce for each step by the library, or plain ones, on communicators that are made once
+  /// for each partition.
   [[nodiscard]] PersistentCall prepare(const MeshReductionCall& call);
 
   /// Collective: `bytes` of memory on each rank, which the other ranks of its node map too, zeroed.
@@ -160,7 +169,8 @@ class [[gnu::visibility("default")]] Collectives {
 
   /// For a person: what ran how often on this rank and how long it took there (estimated from some
   /// of the calls), what the table's winners saved by its times, what did not run and why. Of
-  /// persistent calls, which have lines of their own, nothing is said of what they saved.
+  /// persistent calls and mesh reductions, which have lines of their own, nothing is said of what
+  /// they saved.
   [[nodiscard]] std::string report() const;
 
   class Impl;
