@@ -7,7 +7,7 @@
 # shellcheck source=tests/deploy/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-good='{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 1}'
+good='{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 60, "precision": 0.5, "passes": 1}'
 echo "$good" >"$work/good.json"
 
 # refuse JSON PATTERN…: a 2-rank sweep with this configuration exits with 2 and says so, once, naming the file.

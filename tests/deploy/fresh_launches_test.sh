@@ -47,7 +47,7 @@ await_code() {
 }
 
 cat >"$work/two_sizes.json" <<'JSON'
-{"version": 1, "collectives": ["all_reduce"], "sizes": "4KiB,64KiB", "budget_seconds": 6,
+{"version": 1, "collectives": ["all_reduce"], "sizes": "4KiB,64KiB", "budget_seconds": 60, "passes": 4, "precision": 0.1,
  "soak": {"runs": 20, "seconds": 0.2}, "decision": {"most_kept_waiting": 1}}
 JSON
 launch=("${mpirun[@]}" -n 1 "$agent")

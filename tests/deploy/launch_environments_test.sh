@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 limit=OMPI_MCA_btl_vader_eager_limit
 
 cat >"$work/knobs.json" <<JSON
-{"version": 1, "collectives": ["all_reduce"], "sizes": "32KiB,64KiB", "budget_seconds": 20, "passes": 2,
+{"version": 1, "collectives": ["all_reduce"], "sizes": "32KiB,64KiB", "budget_seconds": 20, "precision": 0.3, "passes": 2,
  "implementations": {"include": ["mpi.all_reduce"]}, "soak": {"runs": 5, "seconds": 0.1},
  "decision": {"most_kept_waiting": 1}, "launch_rounds": 2,
  "launch_environments": [{"name": "eager_128k", "variables": {"$limit": "131072"}}]}

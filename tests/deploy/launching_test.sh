@@ -11,7 +11,7 @@ export HOME=$work/home # the user's own files are not this test's
 mkdir -p "$HOME/.openmpi"
 
 cat >"$work/one.json" <<'JSON'
-{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 6, "precision": 0.5,
+{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 60, "precision": 0.5, "passes": 1,
  "implementations": {"include": ["mpi.all_reduce"]}, "soak": {"runs": 5, "seconds": 0.1},
  "decision": {"most_kept_waiting": 1}}
 JSON
@@ -182,7 +182,7 @@ expect_code 0 python3 -B "$COLLTUNE_SOURCE/tests/deploy/streams_in_order.py" "$w
 
 # --- What a hang costs fits what is measured: two failures of a rank that spins, and a quarantine.
 cat >"$work/hang.json" <<'JSON'
-{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 8,
+{"version": 1, "collectives": ["all_reduce"], "sizes": "1KiB", "budget_seconds": 8, "precision": 0.5, "passes": 1,
  "implementations": {"include": ["mpi.all_reduce", "fault.spins"]}, "soak": {"runs": 5, "seconds": 0.1},
  "decision": {"most_kept_waiting": 1}}
 JSON

@@ -110,8 +110,8 @@ def sweep(folder, config, database):
 
 def whether_the_sweep_forces_it(folder, database):
     config = folder / "sweep.json"
-    spec = {"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "passes": 1, "budget_seconds": 20, "soak": {"runs": 0},
-            "null_test": False, "implementations": {"include": ["mpi.*"], "exclude": ["mpi.*_tuned", "mpi.*_han"]},
+    spec = {"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "passes": 1, "budget_seconds": 60, "precision": 0.5,
+            "soak": {"runs": 0}, "null_test": False, "implementations": {"include": ["mpi.*"], "exclude": ["mpi.*_tuned", "mpi.*_han"]},
             "decision": {"most_kept_waiting": 1}}
     config.write_text(json.dumps({**spec, "sizes": SIZES[:1]}))
     for rank, ran in enumerate(sweep(folder, config, folder / "without.db")):

@@ -210,7 +210,7 @@ def main():
         folder = pathlib.Path(name)
         config, database = folder / "sweep.json", folder / "tuning.db"
         config.write_text(json.dumps({"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "budget_seconds": 16,
-                                      "passes": 2, "soak": {"runs": 0}, "implementations": {"include": ["mpi.*"]},
+                                      "passes": 2, "precision": 0.5, "soak": {"runs": 0}, "implementations": {"include": ["mpi.*"]},
                                       "decision": {"most_kept_waiting": 1}}))
         sweep(config, database)
         whether_obeyed(folder, database)

@@ -31,7 +31,7 @@ trace "$(call 0 all_reduce 4096 60000 "$sum_f64")" "$(call 0 all_reduce 4099 100
 trace "$(call 0 all_reduce 64 9 "$sum_f64")" "$(call 1 all_reduce 8192 7 "$sum_f64")" >"$work/larger.ctr"
 trace "$(call 0 barrier 0 6000 "$blocking")" >"$work/barriers.ctr"
 cat >"$work/how.json" <<'JSON'
-{"version": 1, "collectives": ["gather"], "sizes": "8", "budget_seconds": 8, "passes": 2,
+{"version": 1, "collectives": ["gather"], "sizes": "8", "budget_seconds": 8, "precision": 0.5, "passes": 2,
  "soak": {"runs": 20, "seconds": 0.1}, "implementations": {"include": ["mpi.*"]}}
 JSON
 launch=("${mpirun[@]}" -n 2 "$agent" sweep --allow-oversubscribe)
@@ -70,7 +70,7 @@ expect_in err '^no --config: 30 s of budget for 3 key\(s\)$'
 
 # --- An unfinished sweep goes on: its configuration is the same text again.
 # A precision that is never reached: the sweep takes its whole budget.
-sed 's/"budget_seconds": 8/"budget_seconds": 8, "precision": 0.00001/' "$work/how.json" >"$work/long.json"
+sed 's/"budget_seconds": 8, "precision": 0.5/"budget_seconds": 5, "precision": 0.00001/' "$work/how.json" >"$work/long.json"
 "${launch[@]}" --from "$work/program.ctr" --config "$work/long.json" --db "$work/resumed.db" >"$work/out" 2>"$work/first" &
 sweep=$!
 daemons+=("$sweep")

@@ -21,38 +21,21 @@
 #include "support/fill_bytes.h"
 #include "support/full_run.h"
 #include "support/run_ranks.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 namespace {
 
 constexpr std::byte garbage{0xEE};
 // Several waves; without sanitizers as long as what is stored past the caches on both sides.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t long_message = 64U << 10;
-#else
-constexpr std::size_t long_message = 512U << 10;
-#endif
+constexpr std::size_t long_message = has_sanitizer ? 64U << 10 : 512U << 10;
 
 // ThreadSanitizer looks at who meets whom, which is the same for all types and operators: each of
 // them once there. So it is under AddressSanitizer on devices, whose bodies have all pairs in their
 // own test. All other builds have all pairs.
 bool has_all_pairs(const Implementation& implementation) {
-#if defined(__SANITIZE_THREAD__)
-  static_cast<void>(implementation);
-  return false;
-#elif defined(__SANITIZE_ADDRESS__)
-  return !implementation.runs_on_device();
-#else
-  static_cast<void>(implementation);
-  return true;
-#endif
+  return !has_thread_sanitizer && !(has_address_sanitizer && implementation.runs_on_device());
 }
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool has_sanitizer = true;
-#else
-constexpr bool has_sanitizer = false;
-#endif
 
 void be_late(int rank, int ranks, int call) {
   if (call % ranks == rank)
@@ -325,19 +308,24 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   return cases;
 }
 
-std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>& cases) {
+std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>& cases,
+                                             UnderSanitizer amount) {
   std::set<std::string> shown;
-  bool had_every_variant = false;
+  const bool by_buffers = amount == UnderSanitizer::each_variant_by_buffers;
+  std::set<bool> had_every_variant;  // with registered buffers or not
   std::vector<ConformanceCase> sample;
   for (const ConformanceCase& test : cases) {
     const Problem& problem = test.problem;
     const DataType type = problem.data_type;
     const std::uint64_t elements = problem.message_size.value / size_of(type);
     const std::string size = elements == 0       ? "none"
+                             : elements == 1     ? "one"
                              : elements < 100    ? "few"
                              : elements < 10'000 ? "many"
                                                  : "long";
-    const bool is_by_every_variant = test.by_every_variant && !had_every_variant;
+    const bool is_registered = by_buffers && problem.registered;
+    const bool is_by_every_variant = (test.by_every_variant || (is_registered && size == "few")) &&
+                                     had_every_variant.insert(is_registered).second;
     bool is_new = is_by_every_variant;
     for (const std::string& what :
          {"type " + std::to_string(size_of(type)) + (is_floating(type) ? "f" : "i"),
@@ -352,7 +340,6 @@ std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>&
     if (!is_new) continue;
     sample.push_back(test);
     sample.back().by_every_variant = is_by_every_variant;
-    had_every_variant = had_every_variant || is_by_every_variant;
   }
   return sample;
 }
@@ -391,8 +378,7 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   for (const auto& implementation : catalogue) {
     if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
     std::vector<ConformanceCase> cases = conformance_cases(*implementation, communicator.size());
-    if (has_sanitizer && amount == UnderSanitizer::covering_sample && !is_full_run())
-      cases = covering_sample(cases);
+    if (has_sanitizer && !is_full_run()) cases = covering_sample(cases, amount);
     for (const ConformanceCase& test : cases) {
       std::vector<Variant> variants =
           chosen.of(*implementation, test.problem, topologies, capability);

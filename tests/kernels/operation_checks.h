@@ -13,6 +13,7 @@
 
 #include "conformance.h"
 #include "support/run_ranks.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 
@@ -99,12 +100,16 @@ void for_each_own_variant(Communicator& communicator, const Implementations& cat
                           std::uint64_t size, Act act) {
   const Capability capability = detect_capability(catalogue, communicator);
   const Topology topology = topology_of(communicator, capability);
+  std::size_t turn = 0;
   for (const auto& implementation : catalogue) {
     if (implementation->family() != "colltune" || implementation->runs_on_device()) continue;
     const Problem problem =
         problem_of_size(implementation->collective(), size, communicator.size());
     const std::vector<Variant> all = implementation->variants(problem, topology, capability);
-    for (const Variant& variant : {all.front(), all.back()})
+    // Under a sanitizer, which takes twenty times as long, they take turns.
+    std::vector<Variant> chosen{all.front(), all.back()};
+    if (has_sanitizer) chosen = {chosen[turn++ % 2]};
+    for (const Variant& variant : chosen)
       if (implementation->supports(problem, topology, capability, variant))
         act(*implementation, variant, problem);
   }
@@ -146,12 +151,7 @@ inline void check_live_operations_take_turns(Communicator& communicator,
         const Problem small = problem_of_size(problem.collective, 4, communicator.size());
         CheckedOperation large(communicator, implementation, variant, problem);
         CheckedOperation other(communicator, implementation, variant, small);
-    // A sanitizer takes twenty times as long: the first and the last of them.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-        constexpr int next = 5;
-#else
-        constexpr int next = 1;
-#endif
+        constexpr int next = has_sanitizer ? 5 : 1;  // the first and the last of them
         for (int round = 0; round < 6; round += next) {
           // Now each after the other, now several of one, more than there are slots.
           for (int call = 0; call < 1 + round; ++call) {

@@ -10,6 +10,7 @@
 
 #include "colltune/kernels/arithmetic/number_format.h"
 #include "colltune/kernels/arithmetic/reduction.h"
+#include "support/sanitizer.h"
 
 namespace colltune {
 namespace {
@@ -186,7 +187,8 @@ std::vector<std::byte> reduce_backwards(const VerifiedCall& call, bool each_step
 }
 
 TEST(Oracle, ExactDataHaveOneResultInAnyOrderUpTo1024Ranks) {
-  for (const int ranks : {2, 7, 64, 1024})
+  if (test::has_thread_sanitizer) GTEST_SKIP() << "it has one thread";
+  for (const int ranks : test::has_sanitizer ? std::vector{2, 7, 64} : std::vector{2, 7, 64, 1024})
     for (const auto& type : enum_names(DataType{}))
       for (const ReduceOp op :
            {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::avg}) {

@@ -9,12 +9,13 @@
 #include <string>
 
 #include "support/run_ranks.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 namespace {
 
 /// Some operations serve for as many calls; then others are prepared.
-constexpr int calls_of_a_set = 500;
+constexpr int calls_of_a_set = has_sanitizer ? 300 : 500;
 
 void make_random_calls(int ranks, RandomCalls calls, const RankPlaces& places = {}) {
   const Implementations catalogue = make_catalogue();

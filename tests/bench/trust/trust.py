@@ -102,7 +102,7 @@ def quick_config(folder, arguments, name="quick", **changes):
     config.pop("$schema", None)
     config.pop("version")
     if arguments.smoke:
-        config["collectives"] = COLLECTIVES[:2]
+        config |= {"collectives": COLLECTIVES[:2], "precision": 0.5, "passes": 2}
     return write_config(folder, name, **{**config, **changes})
 
 

@@ -103,7 +103,7 @@ TEST_F(Component, LetsTheLibraryGoOnWhileARankWaits) {
 }
 
 TEST_F(Component, WaitsForARankHoweverLate) {
-  const std::string seconds = is_full_run() ? "60" : "3";
+  const std::string seconds = is_full_run() ? "60" : "1";
   const Ended ended = run(with(with(launch(3), on()), {EDGE_PROGRAM, "stopped", seconds}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
   EXPECT_THAT(ended.out, HasSubstr("stopped: right"));

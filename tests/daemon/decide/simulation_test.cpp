@@ -12,6 +12,7 @@
 
 #include "colltune/decide/decide.h"
 #include "colltune/decide/null_test.h"
+#include "support/sanitizer.h"
 
 namespace colltune {
 namespace {
@@ -20,7 +21,8 @@ using simulation::Noise;
 using simulation::Rng;
 using simulation::simulate_cell;
 
-constexpr int cells = 500;
+// Enough for the bounds; under a sanitizer fewer, whose seeds are fixed all the same.
+constexpr int cells = test::has_sanitizer ? 100 : 500;
 
 int count_displaced(const std::vector<double>& speeds, int rounds, const Noise& noise,
                     bool is_raced) {
@@ -57,10 +59,10 @@ TEST(Simulation, ATwinRarelyWins) {
       one.key.problem.message_size = {static_cast<std::uint64_t>(i) + 1};
       all.push_back(std::move(one));
     }
-  const NullTest test = null_test(all, {});
-  EXPECT_EQ(test.keys, static_cast<std::size_t>(cells));
-  EXPECT_LE(test.wins, static_cast<std::size_t>(cells / 100));
-  EXPECT_LE(test.upper_bound, 0.03);
+  const NullTest twins = null_test(all, {});
+  EXPECT_EQ(twins.keys, static_cast<std::size_t>(cells));
+  EXPECT_LE(twins.wins, static_cast<std::size_t>(cells / 100));
+  EXPECT_LE(twins.upper_bound, test::has_sanitizer ? 0.06 : 0.03);
 }
 
 /// Racing must not lose the best: it is faster than all others by more than the margin.

@@ -12,6 +12,7 @@
 #include "conformance.h"
 #include "stub_implementation.h"
 #include "support/full_run.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 namespace {
@@ -169,7 +170,9 @@ GroupedRuns run_grouped(Communicator& communicator, const Implementations& catal
   std::set<std::string> reported;
   // Fewer where ranks share cores and where libraries make communicators for each call.
   const bool is_slow = communicator.size() > 4 || communicator.native_mpi() != nullptr;
-  const std::size_t cases_per_run = is_full_run() ? 1 : is_slow ? 7 : 3;
+  const std::size_t cases_per_run = is_full_run()   ? 1
+                                    : has_sanitizer ? (is_slow ? 15 : 7)
+                                                    : (is_slow ? 7 : 3);
   for (const auto& named : enum_names(Collective{})) {
     const ByGroups shape(named.value, {}, catalogue);
     for (const ConformanceCase& test : conformance_cases(shape, communicator.size())) {

@@ -20,6 +20,7 @@
 #include "support/full_run.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 namespace {
@@ -39,23 +40,21 @@ std::vector<int> rank_counts() {
 /// Those whose way is tried. Under ThreadSanitizer, which takes twenty times as long, two: the
 /// bodies have a test of their own.
 Implementations tried(Implementations all) {
-#ifdef __SANITIZE_THREAD__
-  std::erase_if(all, [](const auto& one) {
-    return one->name() != one_shot && one->name() != "cuda.broadcast_chain";
-  });
-#endif
+  if (has_thread_sanitizer)
+    std::erase_if(all, [](const auto& one) {
+      return one->name() != one_shot && one->name() != "cuda.broadcast_chain";
+    });
   return all;
 }
 
-/// Under AddressSanitizer, too, few of them where only the ways to them are new: by memory that all
-/// reach, along a chain, by copy engines.
+/// But in a full run few of them, where only the ways to them are new: by memory that all reach,
+/// along a chain, by copy engines.
 Implementations one_of_each_way(Implementations all) {
-#ifdef __SANITIZE_ADDRESS__
-  std::erase_if(all, [](const auto& one) {
-    return one->name() != one_shot && one->name() != "cuda.broadcast_chain" &&
-           one->name() != "cuda.all_to_all_copy_pull";
-  });
-#endif
+  if (!is_full_run())
+    std::erase_if(all, [](const auto& one) {
+      return one->name() != one_shot && one->name() != "cuda.broadcast_chain" &&
+             one->name() != "cuda.all_to_all_copy_pull";
+    });
   return tried(std::move(all));
 }
 
@@ -72,7 +71,7 @@ TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
       GetParam(),
       [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
       {}, devices);
-  EXPECT_GT(run, 40 * GetParam());
+  EXPECT_GT(run, (has_sanitizer ? 20 : 40) * GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DeviceConformance, testing::ValuesIn(rank_counts()));
@@ -89,7 +88,7 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
       4,
       [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
       {}, devices);
-  EXPECT_GT(run, 160);
+  EXPECT_GT(run, has_sanitizer ? 80 : 160);
 }
 
 TEST_F(DeviceImplementations, HostRanksAreToldWhyThereAreNone) {
@@ -400,7 +399,7 @@ TEST_F(DeviceImplementations, AreRightWhereEachRankHasADeviceOfItsOwn) {
       3,
       [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
       {}, devices);
-  EXPECT_GT(run, 3 * 30);
+  EXPECT_GT(run, 3 * (has_sanitizer ? 20 : 30));
 }
 
 TEST_F(DeviceImplementations, MulticastSaysWhatItNeeds) {

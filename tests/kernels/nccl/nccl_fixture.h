@@ -5,10 +5,12 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -144,9 +146,7 @@ class SumCall {
   }
   [[nodiscard]] Operation& operation() { return *operation_; }
   /// What this rank brings from now on.
-  void fill(float brought) const {
-    for (float& value : floats(send_)) value = brought;
-  }
+  void fill(float brought) const { std::ranges::fill(floats(send_), brought); }
   /// `factor`: each rank brought so many times what it brings at first.
   void run(Deadline deadline = soon_enough(), float factor = 1) {
     operation_->start();
@@ -155,7 +155,10 @@ class SumCall {
   }
   void expect_sum(float factor) const {
     const float sum = factor * static_cast<float>(ranks_ * (ranks_ + 1)) / 2;
-    for (const float value : floats(receive_)) ASSERT_EQ(value, sum);
+    const std::span<float> values = floats(receive_);
+    // One assertion for all of them: there are many, and each takes its time.
+    const auto wrong = std::ranges::find_if(values, [sum](float value) { return value != sum; });
+    ASSERT_TRUE(wrong == values.end()) << *wrong << ", not " << sum;
   }
 
  private:

@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "colltune/kernels/catalogue.h"
 #include "colltune/vocabulary/error.h"
 #include "schedule/schedule_writer.h"
 #include "schedule/scheduled_implementation.h"
 #include "schedule/waves.h"
+#include "support/sanitizer.h"
 
 namespace colltune {
 
@@ -265,13 +268,15 @@ TEST(Schedule, APartHasRanksAndBuffersOfItsOwn) {
 
 // So an operation that is given another root needs no other memory (RootPlans).
 TEST(Schedule, NeedsTheSameMemoryForEveryRootOnOneNode) {
+  if (has_thread_sanitizer) GTEST_SKIP() << "it has one thread";
   int compared = 0;
   const Implementations catalogue = make_catalogue();
   for (const auto& implementation : catalogue) {
     const ScheduledAlgorithm* const algorithm = scheduled_algorithm_of(*implementation);
     if (algorithm == nullptr || algorithm->groups_by || !shape_of(algorithm->collective).has_root)
       continue;
-    for (const int ranks : {2, 3, 4, 5, 7, 8, 9, 13, 16}) {
+    for (const int ranks :
+         has_sanitizer ? std::vector{3, 8} : std::vector{2, 3, 4, 5, 7, 8, 9, 13, 16}) {
       if (!why_not_among(*algorithm, ranks).empty()) continue;
       Topology topology;
       topology.ranks = topology.ranks_per_node = ranks;

@@ -17,6 +17,7 @@
 #include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/sweep/ranks/availability.h"
 #include "fakes.h"
+#include "support/sanitizer.h"
 
 namespace colltune {
 namespace {
@@ -24,6 +25,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
+
+/// Why a case is not for ThreadSanitizer.
+constexpr const char* alone = "it has one thread";
 
 Capability able(int kind) {
   Capability capability{.architecture = "arch" + std::to_string(kind / 2), .features = {}};
@@ -46,8 +50,9 @@ CapabilityKinds merge_all(std::span<const CapabilityKinds> ranges) {
 }
 
 TEST(CapabilityMerge, NumbersKindsByValueWhateverTheRanges) {
+  if (test::has_thread_sanitizer) GTEST_SKIP() << alone;
   std::mt19937 random(1);
-  for (int trial = 0; trial < 1000; ++trial) {
+  for (int trial = 0; trial < (test::has_sanitizer ? 200 : 1000); ++trial) {
     const int ranks = std::uniform_int_distribution(1, 40)(random);
     const int kinds = std::uniform_int_distribution(1, 9)(random);
     std::vector<CapabilityKinds> ranges;
@@ -72,6 +77,7 @@ TEST(CapabilityMerge, NumbersKindsByValueWhateverTheRanges) {
 }
 
 TEST(CapabilityMerge, ARankTakesMoreBytesOnlyWithMoreKinds) {
+  if (test::has_thread_sanitizer) GTEST_SKIP() << alone;
   for (const std::size_t kinds : {1U, 256U, 257U, 70'000U}) {
     CapabilityKinds ranks;
     for (std::size_t kind = 0; kind < kinds; ++kind)
@@ -87,6 +93,7 @@ TEST(CapabilityMerge, ARankTakesMoreBytesOnlyWithMoreKinds) {
 }
 
 TEST(CapabilityMerge, WhatCannotBeReadIsAnErrorAndStaysOne) {
+  if (test::has_thread_sanitizer) GTEST_SKIP() << alone;
   const Payload good = encode(one(able(1)));
   const auto error_of = [](const Payload& payload) {
     try {
@@ -227,11 +234,8 @@ Capability one_of_eight(int kind) {
 }
 
 TEST(SimulatedExchange, SixteenThousandRanksOfEightKindsStayWithinTheirBounds) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  constexpr int ranks = 2'048;
-#else
-  constexpr int ranks = 16'384;
-#endif
+  if (test::has_thread_sanitizer) GTEST_SKIP() << alone;
+  constexpr int ranks = test::has_sanitizer ? 2'048 : 16'384;
   std::vector<Capability> kinds;
   std::vector<Payload> payloads;
   const auto begin = std::chrono::steady_clock::now();
