@@ -14,11 +14,13 @@ namespace colltune::test {
 /// test adds how it is prepared and what else matters there.
 class StubImplementation : public Implementation {
  public:
-  explicit StubImplementation(Collective collective, std::string name = "test.stub")
+  explicit StubImplementation(Collective collective, std::string name = "test.stub",
+                              bool runs_on_device = false)
       : Implementation({.name = std::move(name),
                         .description = "made by a test",
                         .collective = collective,
-                        .family = "test"}) {}
+                        .family = "test",
+                        .runs_on_device = runs_on_device}) {}
   [[nodiscard]] std::vector<Variant> variants(const Problem&, const Topology&,
                                               const Capability&) const override {
     return {};

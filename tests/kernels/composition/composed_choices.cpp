@@ -79,7 +79,8 @@ class FormChoices final : public StubImplementation {
  public:
   FormChoices(Subgroups& ranks, std::vector<Composition> all, Capability capability,
               const Implementations& catalogue)
-      : StubImplementation(Collective::all_reduce, "test.mesh_forms"),
+      : StubImplementation(Collective::all_reduce, "test.mesh_forms",
+                           ranks.all().device() != nullptr),
         all_(name(), std::move(all)),
         ranks_(ranks),
         capability_(std::move(capability)),
@@ -109,8 +110,14 @@ class FormChoices final : public StubImplementation {
   Numerics numerics(const Problem& problem, const Variant& variant) const override {
     return mesh_numerics(problem, all_.of(variant), catalogue_);
   }
-  CallTraits traits(const Problem&, const Topology&, const Variant&) const override {
-    return {.why_not_bound = {}, .why_not_rebound = {}};
+  CallTraits traits(const Problem& problem, const Topology&,
+                    const Variant& variant) const override {
+    CallTraits all{.why_not_bound = {}, .why_not_rebound = {}};
+    // On devices not everything takes other buffers, or other sizes.
+    if (why_not_mesh(problem, all_.of(variant)).empty())
+      all.why_not_rebound =
+          why_not_mesh_rebound(problem, all_.of(variant), ranks_.all().nodes(), catalogue_);
+    return all;
   }
   std::unique_ptr<Operation> prepare(Communicator&, const Call& call, const Variant& variant,
                                      Deadline deadline) const override {
@@ -176,7 +183,8 @@ void make_composed_random_calls(Communicator& communicator, const Implementation
   // Fewer operations than of plain collectives: each has communicators and memory for its stages.
   constexpr int operations = 8;
   constexpr int meshes_of_a_set = 3;
-  if (communicator.size() > 1) {
+  // By groups devices do few collectives: they lack gathers between plain buffers.
+  if (communicator.size() > 1 && communicator.device() == nullptr) {
     const Implementations grouped = grouped_choices(communicator, catalogue, known, seed);
     EXPECT_EQ(find_fault_in_random_calls(communicator, grouped,
                                          {.calls = calls, .operations = operations, .seed = seed}),

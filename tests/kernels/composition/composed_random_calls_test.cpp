@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "composed_choices.h"
 #include "random_calls.h"
+#include "support/pretended_device.h"
 #include "support/run_ranks.h"
 
 namespace colltune::test {
@@ -33,6 +36,19 @@ class ComposedRandomCalls : public testing::TestWithParam<int> {};
 TEST_P(ComposedRandomCalls, AreRight) { make_random_calls(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ComposedRandomCalls, testing::Values(1, 2, 3, 4, 6, 7, 8));
+
+TEST(ComposedRandomCallsOnDevices, AreRight) {
+  Implementations catalogue = make_catalogue();
+  std::erase_if(catalogue, [](const auto& one) { return !one->runs_on_device(); });
+  ChosenVariants known;
+  PretendedDevice device;
+  run_ranks(
+      4,
+      [&](Communicator& communicator) {
+        make_composed_random_calls(communicator, catalogue, known, calls_of_a_set, 5);
+      },
+      {}, std::vector<Device*>(4, &device));
+}
 
 TEST(ComposedRandomCallsOverNodes, AreRight) { make_random_calls(4, {.node = {0, 0, 1, 1}}); }
 
