@@ -140,6 +140,7 @@ TEST_F(Preload, IsSilentWithoutATable) {
 // Spawned processes find each other by the launcher's names of another launch; those that spawned
 // them are none of their ranks.
 TEST_F(Preload, SpawnedProcessesAndTheirParentsGetRightResults) {
+  if (!CAN_SPAWN) GTEST_SKIP() << "this MPI cannot spawn processes, without us either";
   for (const bool has_children_under : {true, false}) {
     const std::vector<std::string> child{EDGE_PROGRAM, "spawned"};
     const Ended ended = run_under(
