@@ -70,7 +70,7 @@ expect_in err '^no --config: 30 s of budget for 3 key\(s\)$'
 
 # --- An unfinished sweep goes on: its configuration is the same text again.
 # A precision that is never reached: the sweep takes its whole budget.
-sed 's/"budget_seconds": 8, "precision": 0.5/"budget_seconds": 5, "precision": 0.00001/' "$work/how.json" >"$work/long.json"
+sed 's/"budget_seconds": 8, "precision": 0.5/"budget_seconds": 8, "precision": 0.00001/' "$work/how.json" >"$work/long.json"
 "${launch[@]}" --from "$work/program.ctr" --config "$work/long.json" --db "$work/resumed.db" >"$work/out" 2>"$work/first" &
 sweep=$!
 daemons+=("$sweep")
