@@ -117,22 +117,12 @@ void choose_outside(Bytes nearest, const FitsAtSize& fits, Ranking& ranking) {
   const auto baseline = find_baseline(ranking.ranked);
   if (first.is_baseline || baseline == ranking.ranked.end()) return;
   const std::optional<FittedTime> of_baseline = fits.time_of(baseline->variant);
-  if (!of_baseline) return;
   const std::optional<FittedTime> of_first = fits.time_of(first.variant);
-  const std::string winner = to_string(first.variant);
-  const std::string start = "nearest measured size " + format_bytes(nearest) + ": " + winner +
-                            " won there and is predicted to take ";
-  if (of_first && is_clearly_faster(*of_first, *of_baseline)) {
-    ranking.reason = start + text_of(*of_first) + " here, clearly less than the baseline with " +
-                     text_of(*of_baseline);
-    return;
-  }
-  ranking.reason =
-      of_first ? start + text_of(*of_first) + " here, not clearly less than the baseline with " +
-                     text_of(*of_baseline) + ": the baseline"
-               : "nearest measured size " + format_bytes(nearest) + ": " + winner +
-                     " won there, but was measured at too few sizes to predict it here: the "
-                     "baseline";
+  if (!of_baseline || !of_first || !is_clearly_faster(*of_baseline, *of_first)) return;
+  ranking.reason = "nearest measured size " + format_bytes(nearest) + ": " +
+                   to_string(first.variant) + " won there and is predicted to take " +
+                   text_of(*of_first) + " here, clearly more than the baseline with " +
+                   text_of(*of_baseline) + ": the baseline";
   ranking.verdict = Verdict::undecided;
   std::rotate(ranking.ranked.begin(), baseline, baseline + 1);
 }

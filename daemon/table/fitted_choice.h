@@ -14,8 +14,8 @@ namespace colltune {
 /// curve has none, or if the size is beyond the measured ones by more than `most_extrapolation`.
 ///
 /// Between two sizes a variant that won at one of them comes first if its predicted interval lies
-/// wholly below that of the first one. Outside the measured sizes the baseline comes first, unless
-/// the predicted interval of the first one lies wholly below the baseline's. Times and speed-ups of
+/// wholly below that of the first one. Outside the measured sizes the baseline comes first if its
+/// predicted interval lies wholly below that of the first one. Times and speed-ups of
 /// variants that have a fit become the predicted ones.
 ///
 /// Returns the interval of the variant that is first afterwards; empty if it has no fit that

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli_fixture.h"
+#include "colltune/client.h"
 #include "colltune/client/client.h"
 #include "colltune/model/fitted/variant_fits.h"
 #include "daemon.h"
