@@ -33,9 +33,9 @@ class DecisionTable {
   /// If the size was not measured, a fit may change the choice and tells how long it takes:
   /// `prediction`. Between two sizes the choice is that of the interpolated times, unless a variant
   /// that won at one of them is predicted to be clearly faster (its interval lies wholly below). Up
-  /// to 4 times beyond or below the measured sizes it is the winner at the nearest one, if it is
-  /// predicted to be clearly faster than the baseline, else the baseline. Farther away, and without
-  /// fits, it is the winner at the nearest size.
+  /// to 4 times beyond or below the measured sizes it is the winner at the nearest one, unless the
+  /// baseline is predicted to be clearly faster. Farther away, and without fits, it is the winner
+  /// at the nearest size.
   ///
   /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
   /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the
