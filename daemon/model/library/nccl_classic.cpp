@@ -24,8 +24,8 @@ using namespace classic;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(StatusCode::invalid_argument, what); }
 
-std::size_t index_of(ClassicAlgorithm algorithm) { return static_cast<std::size_t>(algorithm); }
-std::size_t index_of(ClassicProtocol protocol) { return static_cast<std::size_t>(protocol); }
+std::size_t index_of(nccl::Algorithm algorithm) { return static_cast<std::size_t>(algorithm); }
+std::size_t index_of(nccl::Protocol protocol) { return static_cast<std::size_t>(protocol); }
 
 const ClassicFigures& figures_of(int compute_capability) {
   return *std::ranges::find_if(architectures, [&](const ClassicFigures& one) {
@@ -40,8 +40,8 @@ int steps_of(const ClassicCall& call, int ranks) {
 }
 
 /// Posting to the network takes that long.
-double post_us(HostCpu cpu, ClassicProtocol protocol) {
-  return (cpu == HostCpu::amd ? 2.0 : 1.0) * (protocol == ClassicProtocol::simple ? 3 : 1);
+double post_us(HostCpu cpu, nccl::Protocol protocol) {
+  return (cpu == HostCpu::amd ? 2.0 : 1.0) * (protocol == nccl::Protocol::simple ? 3 : 1);
 }
 
 /// NCCL looks at the architecture of the processors; `mixed` are several makers of x86.
@@ -54,50 +54,50 @@ class ClassicModel {
       : call_(call), topology_(topology), figures_(figures_of(call.compute_capability)) {}
 
   /// Null: NCCL does not consider the algorithm.
-  [[nodiscard]] const NcclGraph* graph_of(ClassicAlgorithm algorithm) const {
+  [[nodiscard]] const NcclGraph* graph_of(nccl::Algorithm algorithm) const {
     const auto if_given = [](const std::optional<NcclGraph>& graph, bool is_considered) {
       return graph && is_considered ? &*graph : nullptr;
     };
     switch (algorithm) {
-      case ClassicAlgorithm::tree:
+      case nccl::Algorithm::tree:
         return if_given(topology_.tree, reduces_all());
-      case ClassicAlgorithm::ring:
+      case nccl::Algorithm::ring:
         break;
-      case ClassicAlgorithm::collnet_direct:
+      case nccl::Algorithm::collnet_direct:
         return if_given(topology_.collnet_direct,
                         has_collnet() && per_node() <= most_ranks_of_collnet &&
                             (reduces_all() || has_a_head_for_each_rank()));
-      case ClassicAlgorithm::collnet_chain:
+      case nccl::Algorithm::collnet_chain:
         return if_given(topology_.collnet_chain,
                         has_collnet() && reduces_all() && per_node() <= most_ranks_of_collnet);
-      case ClassicAlgorithm::nvls:
+      case nccl::Algorithm::nvls:
         return if_given(
             topology_.nvls,
             has_nvls() && (call_.nodes == 1 ||
                            (has_collnet() && (reduces_all() || has_a_head_for_each_rank()))));
-      case ClassicAlgorithm::nvls_tree:
+      case nccl::Algorithm::nvls_tree:
         return if_given(topology_.nvls, has_nvls() && reduces_all() && call_.nodes > 1);
-      case ClassicAlgorithm::pat:
+      case nccl::Algorithm::pat:
         return if_given(topology_.tree, has_pat());  // its channels are those of the tree
     }
     return &topology_.ring;
   }
 
-  [[nodiscard]] bool has(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
-    if (algorithm != ClassicAlgorithm::tree && algorithm != ClassicAlgorithm::ring)
-      return protocol == ClassicProtocol::simple;
+  [[nodiscard]] bool has(nccl::Algorithm algorithm, nccl::Protocol protocol) const {
+    if (algorithm != nccl::Algorithm::tree && algorithm != nccl::Algorithm::ring)
+      return protocol == nccl::Protocol::simple;
     const bool by_default =
         !topology_.pci.value_or(false) && call_.compute_capability >= first_ll128;
-    return protocol != ClassicProtocol::ll128 || topology_.ll128.value_or(by_default);
+    return protocol != nccl::Protocol::ll128 || topology_.ll128.value_or(by_default);
   }
 
-  [[nodiscard]] Microseconds time(ClassicAlgorithm algorithm, ClassicProtocol protocol,
+  [[nodiscard]] Microseconds time(nccl::Algorithm algorithm, nccl::Protocol protocol,
                                   const NcclGraph& graph) const {
     const double bandwidth = bus(algorithm, protocol, graph) * share_of_bus(algorithm) *
                              share_at_size(algorithm, protocol);
     double latency = latency_us(algorithm, protocol);
     const std::uint64_t bytes = call_.message.value;
-    if (algorithm == ClassicAlgorithm::ring && protocol == ClassicProtocol::simple &&
+    if (algorithm == nccl::Algorithm::ring && protocol == nccl::Protocol::simple &&
         call_.nodes > 1 && reduces_all() &&
         bytes / (static_cast<std::uint64_t>(channels()) *
                  static_cast<std::uint64_t>(call_.ranks)) >=
@@ -164,27 +164,27 @@ class ClassicModel {
   }
 
   /// GB/s of all channels together.
-  [[nodiscard]] double bus(ClassicAlgorithm algorithm, ClassicProtocol protocol,
+  [[nodiscard]] double bus(nccl::Algorithm algorithm, nccl::Protocol protocol,
                            const NcclGraph& graph) const {
     // NCCL looks at the network from the third node on.
     const double one = call_.nodes <= 2 ? graph.intra_gb_per_s : between(graph);
     const double all = graph.channels * one;
     switch (algorithm) {
-      case ClassicAlgorithm::tree:
+      case nccl::Algorithm::tree:
         return tree_bus(protocol, graph, all);
-      case ClassicAlgorithm::ring:
+      case nccl::Algorithm::ring:
         return ring_bus(protocol, graph, all);
-      case ClassicAlgorithm::collnet_direct:
+      case nccl::Algorithm::collnet_direct:
         return collnet_direct_bus(graph);
-      case ClassicAlgorithm::collnet_chain:
+      case nccl::Algorithm::collnet_chain:
         return graph.channels * graph.intra_gb_per_s;
-      case ClassicAlgorithm::nvls:
+      case nccl::Algorithm::nvls:
         return graph.channels * std::min(nvls_inside(graph), between(graph));
-      case ClassicAlgorithm::nvls_tree:
+      case nccl::Algorithm::nvls_tree:
         return graph.channels *
                std::min({nvls_inside(graph), between(graph) * (call_.nodes <= 2 ? 2 : 1),
                          at(figures_.nvls_tree, call_.nodes)});
-      case ClassicAlgorithm::pat:
+      case nccl::Algorithm::pat:
         break;
     }
     return all * pat_share;
@@ -210,24 +210,22 @@ class ClassicModel {
     return call_.compute_capability >= first_hopper ? bus * collnet_direct_share : bus;
   }
 
-  [[nodiscard]] double ring_bus(ClassicProtocol protocol, const NcclGraph& graph,
-                                double all) const {
+  [[nodiscard]] double ring_bus(nccl::Protocol protocol, const NcclGraph& graph, double all) const {
     switch (protocol) {
-      case ClassicProtocol::ll:
+      case nccl::Protocol::ll:
         return std::min(most_of_ll(), all * ring_ll_share);
-      case ClassicProtocol::ll128:
+      case nccl::Protocol::ll128:
         return std::min(all * payload_of_ll128, graph.channels * figures_.ring_ll128);
-      case ClassicProtocol::simple:
+      case nccl::Protocol::simple:
         break;
     }
     return all;
   }
 
-  [[nodiscard]] double tree_bus(ClassicProtocol protocol, const NcclGraph& graph,
-                                double all) const {
+  [[nodiscard]] double tree_bus(nccl::Protocol protocol, const NcclGraph& graph, double all) const {
     double bus = std::min(all * tree_share, graph.channels * at(figures_.tree, call_.nodes));
-    if (protocol == ClassicProtocol::ll) bus = std::min(bus * tree_ll_share, most_of_ll());
-    if (protocol == ClassicProtocol::ll128)
+    if (protocol == nccl::Protocol::ll) bus = std::min(bus * tree_ll_share, most_of_ll());
+    if (protocol == nccl::Protocol::ll128)
       bus = std::min(bus * (call_.nodes == 1 ? tree_ll128_share_of_one_node : tree_ll128_share),
                      graph.channels * at(figures_.tree_ll128, call_.nodes));
     return topology_.plain_tree.value_or(false) ? bus * plain_tree_share : bus;
@@ -240,19 +238,19 @@ class ClassicModel {
   }
 
   /// Bytes of the message for each byte on the bus.
-  [[nodiscard]] double share_of_bus(ClassicAlgorithm algorithm) const {
-    if (algorithm != ClassicAlgorithm::ring && !reduces_all()) return 1;
-    if (algorithm == ClassicAlgorithm::ring || algorithm == ClassicAlgorithm::nvls ||
-        algorithm == ClassicAlgorithm::nvls_tree)
+  [[nodiscard]] double share_of_bus(nccl::Algorithm algorithm) const {
+    if (algorithm != nccl::Algorithm::ring && !reduces_all()) return 1;
+    if (algorithm == nccl::Algorithm::ring || algorithm == nccl::Algorithm::nvls ||
+        algorithm == nccl::Algorithm::nvls_tree)
       return static_cast<double>(call_.ranks) / steps_of(call_, call_.ranks);
     return 0.5;
   }
 
   /// What a tree reaches of its bandwidth, which its formula knows nothing of.
-  [[nodiscard]] double share_at_size(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
-    const bool is_nvls_tree = algorithm == ClassicAlgorithm::nvls_tree;
+  [[nodiscard]] double share_at_size(nccl::Algorithm algorithm, nccl::Protocol protocol) const {
+    const bool is_nvls_tree = algorithm == nccl::Algorithm::nvls_tree;
     const bool is_corrected =
-        algorithm == ClassicAlgorithm::tree ||
+        algorithm == nccl::Algorithm::tree ||
         (is_nvls_tree && call_.compute_capability >= first_blackwell && is_x86(topology_.cpu));
     const std::uint64_t units = call_.message.value >> 6U;
     if (!is_corrected || units == 0) return 1;
@@ -261,32 +259,32 @@ class ClassicModel {
     return is_nvls_tree && size < corrected_sizes_of_nvls_tree ? last_share_of_nvls_tree : 1;
   }
 
-  [[nodiscard]] double latency_us(ClassicAlgorithm algorithm, ClassicProtocol protocol) const {
+  [[nodiscard]] double latency_us(nccl::Algorithm algorithm, nccl::Protocol protocol) const {
     const std::size_t row = index_of(algorithm);
     const std::size_t column = index_of(protocol);
     const double base = base_us[row][column];
     const double inside = (topology_.pci.value_or(false) ? pci_us : nvlink_us)[row][column];
     // With one rank on each node nothing hides the network's latency: NCCL takes the tree's.
-    const std::size_t network_row = per_node() == 1 ? index_of(ClassicAlgorithm::tree) : row;
+    const std::size_t network_row = per_node() == 1 ? index_of(nccl::Algorithm::tree) : row;
     const double plugin = topology_.network_latency_us.value_or(0);
     const double across =
-        network_us[network_row][column] + plugin * (protocol == ClassicProtocol::simple ? 2 : 1);
+        network_us[network_row][column] + plugin * (protocol == nccl::Protocol::simple ? 2 : 1);
     const int log_nodes = log2_of(static_cast<std::uint64_t>(call_.nodes));
     const int peers = per_node() - 1;
     switch (algorithm) {
-      case ClassicAlgorithm::tree:
+      case nccl::Algorithm::tree:
         return base + 2 * (peers * inside + log_nodes * across);
-      case ClassicAlgorithm::ring:
+      case nccl::Algorithm::ring:
         break;
-      case ClassicAlgorithm::collnet_direct:
+      case nccl::Algorithm::collnet_direct:
         return base + 2 * (std::min(1, peers) * inside + peers * collnet_us_of_each_peer) + across;
-      case ClassicAlgorithm::collnet_chain:
+      case nccl::Algorithm::collnet_chain:
         return base + 2 * peers * inside + across;
-      case ClassicAlgorithm::nvls:
+      case nccl::Algorithm::nvls:
         return call_.nodes > 1 ? inside + across : inside;
-      case ClassicAlgorithm::nvls_tree:
+      case nccl::Algorithm::nvls_tree:
         return base + inside + 2 * log_nodes * across;
-      case ClassicAlgorithm::pat:
+      case nccl::Algorithm::pat:
         return base + log_nodes * (across / pat_steps_at_once) + call_.ranks * pat_us_of_each_rank;
     }
     const double step =
@@ -334,11 +332,11 @@ void check_between(const ClassicCall& call, const NcclTopology& topology,
   check_one("ring", topology.ring, 3);
   if (topology.tree) check_one("tree", *topology.tree, 3);
   // Multicast and CollNet look at the network at once.
-  if (model.graph_of(ClassicAlgorithm::nvls) != nullptr ||
-      model.graph_of(ClassicAlgorithm::nvls_tree) != nullptr)
+  if (model.graph_of(nccl::Algorithm::nvls) != nullptr ||
+      model.graph_of(nccl::Algorithm::nvls_tree) != nullptr)
     check_one("nvls", *topology.nvls, 2);
   if (call.kind != EntryKind::all_reduce)
-    if (const NcclGraph* const graph = model.graph_of(ClassicAlgorithm::collnet_direct))
+    if (const NcclGraph* const graph = model.graph_of(nccl::Algorithm::collnet_direct))
       check_one("collnet_direct", *graph, 2);
 }
 
@@ -376,10 +374,10 @@ std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,
   const ClassicModel model(call, topology);
   check_between(call, topology, model);
   std::vector<ClassicPrediction> times;
-  for (const auto& algorithm : enum_names(ClassicAlgorithm{})) {
+  for (const auto& algorithm : enum_names(nccl::Algorithm{})) {
     const NcclGraph* const graph = model.graph_of(algorithm.value);
     if (graph == nullptr) continue;
-    for (const auto& protocol : enum_names(ClassicProtocol{}))
+    for (const auto& protocol : enum_names(nccl::Protocol{}))
       if (model.has(algorithm.value, protocol.value))
         times.push_back(
             {algorithm.value, protocol.value, model.time(algorithm.value, protocol.value, *graph)});
@@ -393,7 +391,7 @@ ClassicPrediction least_time(const ClassicCall& call, const std::vector<ClassicP
   const bool ring_is_last =
       is_f8 && call.kind != EntryKind::all_gather && call.ranks > most_ranks_of_f8_ring;
   const auto rank = [&](const ClassicPrediction& one) {
-    return std::pair(ring_is_last && one.algorithm == ClassicAlgorithm::ring, one.time);
+    return std::pair(ring_is_last && one.algorithm == nccl::Algorithm::ring, one.time);
   };
   return *std::ranges::min_element(times, {}, rank);
 }

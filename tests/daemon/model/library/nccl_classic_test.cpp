@@ -123,7 +123,7 @@ const std::map<std::string, World>& worlds() {
   return all;
 }
 
-/// The times of every algorithm and protocol, by "Ring.LL".
+/// The times of every algorithm and protocol, by "ring.ll".
 std::map<std::string, double> times_of(const World& world, EntryKind kind, std::uint64_t bytes) {
   ClassicCall call = world.call;
   call.kind = kind;
@@ -168,7 +168,7 @@ TEST(NcclClassic, AlgorithmsOfTheNetworkTakeTheTimesOfNccl) {
     }
     EXPECT_EQ(found.size(), expected) << line;
   }
-  for (const auto& algorithm : enum_names(ClassicAlgorithm{}))
+  for (const auto& algorithm : enum_names(nccl::Algorithm{}))
     EXPECT_GT(times_of_algorithm[std::string(algorithm.name)], 0) << algorithm.name;
 }
 
@@ -180,9 +180,9 @@ TEST(NcclClassic, TheLeastTimeIsTaken) {
         least_time(call, nccl_2_30_classic_times(call, worlds().at(world).topology));
     return std::string(name_of(least.algorithm)) + "." + std::string(name_of(least.protocol));
   };
-  EXPECT_EQ(taken("ampere", 1 << 10), "Ring.LL");
-  EXPECT_EQ(taken("four", 1 << 10), "Tree.LL");
-  EXPECT_EQ(taken("ampere", 1 << 30), "Ring.Simple");
+  EXPECT_EQ(taken("ampere", 1 << 10), "ring.ll");
+  EXPECT_EQ(taken("four", 1 << 10), "tree.ll");
+  EXPECT_EQ(taken("ampere", 1 << 30), "ring.simple");
 }
 
 TEST(NcclClassic, EightBitsAreReducedByARingOfManyOnlyWithoutATree) {
@@ -191,12 +191,12 @@ TEST(NcclClassic, EightBitsAreReducedByARingOfManyOnlyWithoutATree) {
   const auto taken = [&] {
     return least_time(world.call, nccl_2_30_classic_times(world.call, world.topology)).algorithm;
   };
-  const ClassicAlgorithm of_floats = taken();
-  EXPECT_EQ(of_floats, ClassicAlgorithm::ring);
+  const nccl::Algorithm of_floats = taken();
+  EXPECT_EQ(of_floats, nccl::Algorithm::ring);
   world.call.data_type = DataType::f8e4m3;
-  EXPECT_EQ(taken(), ClassicAlgorithm::tree);
+  EXPECT_EQ(taken(), nccl::Algorithm::tree);
   world.topology.tree.reset();
-  EXPECT_EQ(taken(), ClassicAlgorithm::ring);
+  EXPECT_EQ(taken(), nccl::Algorithm::ring);
 }
 
 TEST(NcclClassic, NvlsTakesSumsAndWhatMulticastCompares) {
@@ -207,7 +207,7 @@ TEST(NcclClassic, NvlsTakesSumsAndWhatMulticastCompares) {
     call.reduce_op = op;
     return std::ranges::any_of(
         nccl_2_30_classic_times(call, worlds().at("hopper").topology),
-        [](const ClassicPrediction& one) { return one.algorithm == ClassicAlgorithm::nvls; });
+        [](const ClassicPrediction& one) { return one.algorithm == nccl::Algorithm::nvls; });
   };
   EXPECT_TRUE(has_nvls(EntryKind::all_reduce, DataType::f32, ReduceOp::sum));
   EXPECT_TRUE(has_nvls(EntryKind::all_reduce, DataType::bf16, ReduceOp::max));
@@ -267,34 +267,34 @@ TEST(NcclClassic, WhatIsMissingOrNotModelledIsAnError) {
 
 TEST(NcclClassic, WhatTheNetworkTakesIsLeftOutWhereNcclLeavesItOut) {
   const auto has = [](const ClassicCall& call, const NcclTopology& topology,
-                      ClassicAlgorithm algorithm) {
+                      nccl::Algorithm algorithm) {
     return std::ranges::any_of(
         nccl_2_30_classic_times(call, topology),
         [&](const ClassicPrediction& one) { return one.algorithm == algorithm; });
   };
   const NcclTopology& rails = worlds().at("rails").topology;
   ClassicCall call = worlds().at("rails").call;
-  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::collnet_direct));
+  EXPECT_TRUE(has(call, rails, nccl::Algorithm::collnet_direct));
   // CollNet starts with two nodes and ends with 8 ranks on each.
   call.nodes = 1;
-  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_direct));
-  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::nvls_tree));
-  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::nvls));
+  EXPECT_FALSE(has(call, rails, nccl::Algorithm::collnet_direct));
+  EXPECT_FALSE(has(call, rails, nccl::Algorithm::nvls_tree));
+  EXPECT_TRUE(has(call, rails, nccl::Algorithm::nvls));
   call.nodes = 2;
-  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_direct));
-  EXPECT_FALSE(has(call, rails, ClassicAlgorithm::collnet_chain));
-  EXPECT_TRUE(has(call, rails, ClassicAlgorithm::nvls));
+  EXPECT_FALSE(has(call, rails, nccl::Algorithm::collnet_direct));
+  EXPECT_FALSE(has(call, rails, nccl::Algorithm::collnet_chain));
+  EXPECT_TRUE(has(call, rails, nccl::Algorithm::nvls));
   // PAT: one rank on each node, no average.
   ClassicCall scatter = worlds().at("slim").call;
   scatter.kind = EntryKind::reduce_scatter;
   const NcclTopology& slim = worlds().at("slim").topology;
-  EXPECT_TRUE(has(scatter, slim, ClassicAlgorithm::pat));
+  EXPECT_TRUE(has(scatter, slim, nccl::Algorithm::pat));
   scatter.reduce_op = ReduceOp::avg;
-  EXPECT_FALSE(has(scatter, slim, ClassicAlgorithm::pat));
+  EXPECT_FALSE(has(scatter, slim, nccl::Algorithm::pat));
   scatter.kind = EntryKind::all_gather;
-  EXPECT_TRUE(has(scatter, slim, ClassicAlgorithm::pat));
+  EXPECT_TRUE(has(scatter, slim, nccl::Algorithm::pat));
   scatter.ranks = 12;
-  EXPECT_FALSE(has(scatter, slim, ClassicAlgorithm::pat));
+  EXPECT_FALSE(has(scatter, slim, nccl::Algorithm::pat));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(Predictors, AnEntrysModelGoesBeforeTheProgramsOne) {
   asked.collectives[1].model = "nccl-2.30.7-symmetric";
   asked.collectives[2].model = "xla";
   const std::vector<Annotation> answers = annotate(asked, where);
-  EXPECT_EQ(answers[0].model, "nccl-2.30.7-classic.Ring.LL");
+  EXPECT_EQ(answers[0].model, "nccl-2.30.7-classic.ring.ll");
   EXPECT_EQ(answers[0].why, "the least of 3 times");
   EXPECT_EQ(
       answers[0].total,

@@ -248,7 +248,7 @@ struct Annotation {
   Strategy strategy = Strategy::standard;
   ChosenBy source = ChosenBy::size;
   std::string why;
-  std::string model;  ///< "xla.one_shot", "xla.ring", "nccl-2.30.7-classic.Ring.LL", …
+  std::string model;  ///< "xla.one_shot", "xla.ring", "nccl-2.30.7-classic.ring.ll", …
   Microseconds on_node{};
   Microseconds between{};
   Microseconds memory{};  ///< part of `total`: the HBM term

@@ -2,47 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "colltune/nccl/choice.h"
 #include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/collective.h"
-#include "colltune/vocabulary/names.h"
 
 namespace colltune::library_models {
-
-/// The algorithms of NCCL's tables, in its order.
-enum class ClassicAlgorithm {
-  tree = 0,
-  ring = 1,
-  collnet_direct = 2,
-  collnet_chain = 3,
-  nvls = 4,
-  nvls_tree = 5,
-  pat = 6,
-};
-constexpr std::array<Named<ClassicAlgorithm>, 7> enum_names(ClassicAlgorithm) {
-  return {{{ClassicAlgorithm::tree, "Tree"},
-           {ClassicAlgorithm::ring, "Ring"},
-           {ClassicAlgorithm::collnet_direct, "CollNetDirect"},
-           {ClassicAlgorithm::collnet_chain, "CollNetChain"},
-           {ClassicAlgorithm::nvls, "NVLS"},
-           {ClassicAlgorithm::nvls_tree, "NVLSTree"},
-           {ClassicAlgorithm::pat, "PAT"}}};
-}
-constexpr std::string_view enum_title(ClassicAlgorithm) { return "algorithm"; }
-
-/// NCCL's protocols, in its order.
-enum class ClassicProtocol { ll = 0, ll128 = 1, simple = 2 };
-constexpr std::array<Named<ClassicProtocol>, 3> enum_names(ClassicProtocol) {
-  return {{{ClassicProtocol::ll, "LL"},
-           {ClassicProtocol::ll128, "LL128"},
-           {ClassicProtocol::simple, "Simple"}}};
-}
-constexpr std::string_view enum_title(ClassicProtocol) { return "protocol"; }
 
 /// A collective of equally many ranks on each of its nodes.
 struct ClassicCall {
@@ -56,8 +24,8 @@ struct ClassicCall {
 };
 
 struct ClassicPrediction {
-  ClassicAlgorithm algorithm = ClassicAlgorithm::ring;
-  ClassicProtocol protocol = ClassicProtocol::simple;
+  nccl::Algorithm algorithm = nccl::Algorithm::ring;
+  nccl::Protocol protocol = nccl::Protocol::simple;
   Microseconds time{};
 };
 
