@@ -22,7 +22,7 @@ class RefusedCalls final {
 
   /// This rank makes its next call.
   void begin() noexcept { ++calls_; }
-  /// It does not make its next call. Only while not is_open()..
+  /// It does not make its next call. Only while not is_open().
   void refuse() noexcept;
   /// It makes no further call.
   void end() noexcept;
