@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "colltune/export/export_scope.h"
-#include "colltune/export/size_ranges.h"
 #include "colltune/model/rule_choice.h"
 #include "colltune/vocabulary/error.h"
 
@@ -55,6 +55,32 @@ World world_of(const Topology& topology, OpenMpiRelease release) {
 /// The decisions for one of the library's collectives and a world, by message size.
 using BySize = std::map<std::uint64_t, Alike>;
 
+/// What a call takes longer in a collective that has rules, of any size: 10 to 30 ns on an Intel
+/// VM, Open MPI 4.1.4 (tests/bench/results/open_mpi_rules.md).
+constexpr double look_at_rules_ns = 15;
+constexpr double least_mean_gain = 0.01;
+
+/// What rules gain: the mean over the decisions of the logarithm of the time without them over the
+/// time with them.
+double mean_gain(const BySize& decisions, std::span<const NamedAtSize> named) {
+  double sum = 0;
+  int keys = 0;
+  for (const NamedAtSize& one : named)
+    for (const Decision* const decision : decisions.at(one.size)) {
+      double without = 0;
+      double with = 0;
+      for (const RankedVariant& ranked : decision->ranked) {
+        const auto time = static_cast<double>(ranked.median.count());
+        if (ranked.is_baseline) without = time;
+        if (one.name.empty() ? ranked.is_baseline : to_string(ranked.variant) == one.name)
+          with = time;
+      }
+      sum += std::log(std::max(1.0, without) / (std::max(1.0, with) + look_at_rules_ns));
+      ++keys;
+    }
+  return sum / keys;
+}
+
 class Writer {
  public:
   Writer(const OpenMpiCollective& collective, OpenMpiRelease release, bool has_requests)
@@ -76,15 +102,24 @@ class Writer {
         ++result.keys;
       }
     const bool has_one = collective_.name == "scatter";
-    std::uint64_t from = 0;
-    for (auto size = decisions.begin(); size != decisions.end(); ++size) {
-      const std::string name = least_worst_regret(has_one ? all : standings.at(size->first));
-      if (!name.empty()) result.changed += static_cast<int>(size->second.size());
-      if (size == decisions.begin()) from = has_one ? 0 : size->first;
-      append(own, from, name);
-      const auto next = std::next(size);
+    std::vector<NamedAtSize> named;
+    for (const auto& [size, own_standings] : standings)
+      named.push_back({.size = size,
+                       .name = least_worst_regret(has_one ? all : own_standings),
+                       .standings = own_standings});
+    if (mean_gain(decisions, named) < least_mean_gain) {
+      for (const NamedAtSize& one : named)
+        if (!one.name.empty())
+          result.not_worth_it += static_cast<int>(decisions.at(one.size).size());
+      return own;
+    }
+    for (const NamedAtSize& one : named)
+      if (!one.name.empty()) result.changed += static_cast<int>(decisions.at(one.size).size());
+    std::uint64_t from = has_one ? 0 : named.front().size;
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      append(own, from, named[i].name);
       from =
-          (next == decisions.end() ? size->first : border_between_sizes(size->first, next->first)) +
+          (i + 1 == named.size() ? named[i].size : border_between_rules(named[i], named[i + 1])) +
           1;
     }
     if (!has_one) append(own, from, {});
@@ -185,6 +220,13 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
       if (next == found->second.end() || next->first.ranks > ranks + 1)
         own.by_ranks.push_back(writer.default_from(ranks + 1));
     }
+    // A collective of which no rule names an algorithm is left out: Open MPI then calls its own
+    // choice at once, while each call of a collective with rules looks through them.
+    const bool names_one = std::ranges::any_of(own.by_ranks, [](const OpenMpiRanksRules& ranks) {
+      return std::ranges::any_of(ranks.rules,
+                                 [](const OpenMpiRule& rule) { return rule.algorithm != 0; });
+    });
+    if (!names_one) continue;
     // The first rules that fit count: those for any layout of the ranks come last.
     std::ranges::stable_partition(
         own.by_ranks, [](const OpenMpiRanksRules& one) { return one.distribution != "any"; });

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "colltune/export/export_scope.h"
-#include "colltune/export/size_ranges.h"
 #include "colltune/model/rule_choice.h"
 #include "colltune/vocabulary/error.h"
 
@@ -69,20 +68,23 @@ HanRanksRules rules_of(const HanCollective& collective, int ranks, const BySize&
   const auto can_name = [&](const Variant& variant) {
     return variant.implementation == collective.implementation;
   };
-  std::uint64_t from = decisions.begin()->first;
-  for (auto size = decisions.begin(); size != decisions.end(); ++size) {
-    std::vector<RuleStanding> standings;
-    for (const Decision* const decision : size->second)
-      standings.push_back(standing_of(*decision, can_name));
-    const auto keys = static_cast<int>(standings.size());
-    const bool is_han = !least_worst_regret(standings).empty();
+  std::map<std::uint64_t, std::vector<RuleStanding>> standings;
+  std::vector<NamedAtSize> named;
+  for (const auto& [size, alike] : decisions) {
+    for (const Decision* const decision : alike)
+      standings[size].push_back(standing_of(*decision, can_name));
+    const auto keys = static_cast<int>(alike.size());
+    named.push_back({.size = size,
+                     .name = least_worst_regret(standings.at(size)),
+                     .standings = standings.at(size)});
     result.keys += keys;
-    if (is_han) result.changed += keys;
-    append(own, from, is_han ? HanComponent::han : leave_it);
-    const auto next = std::next(size);
+    if (!named.back().name.empty()) result.changed += keys;
+  }
+  std::uint64_t from = named.front().size;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    append(own, from, named[i].name.empty() ? leave_it : HanComponent::han);
     from =
-        (next == decisions.end() ? size->first : border_between_sizes(size->first, next->first)) +
-        1;
+        (i + 1 == named.size() ? named[i].size : border_between_rules(named[i], named[i + 1])) + 1;
   }
   append(own, from, leave_it);
   return own;

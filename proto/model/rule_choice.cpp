@@ -4,8 +4,27 @@
 #include "colltune/model/rule_choice.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace colltune {
+namespace {
+
+/// By how much `other` takes longer than `name` in these: the mean of the ratios' logarithms;
+/// nothing if one of the two was not measured in one of them.
+std::optional<double> advantage(std::span<const RuleStanding> standings, const std::string& name,
+                                const std::string& other) {
+  double sum = 0;
+  for (const RuleStanding& one : standings) {
+    const auto own = one.regret.find(name);
+    const auto others = one.regret.find(other);
+    if (own == one.regret.end() || others == one.regret.end()) return {};
+    sum += std::log(others->second / own->second);
+  }
+  return sum / static_cast<double>(standings.size());
+}
+
+}  // namespace
 
 RuleStanding standing_of(const Decision& decision, const CanName& can_name) {
   RuleStanding standing;
@@ -42,6 +61,27 @@ std::string least_worst_regret(std::span<const RuleStanding> standings) {
     }
   }
   return best;
+}
+
+std::uint64_t border_between_rules(const NamedAtSize& low, const NamedAtSize& high) {
+  constexpr double least_gain = 0.02;
+  const auto at_low = advantage(low.standings, low.name, high.name);
+  const auto at_high = advantage(high.standings, low.name, high.name);
+  double share = 0.5;
+  if (at_low && !at_high) {
+    share = 0;
+  } else if (at_high && !at_low) {
+    share = 1;
+  } else if (at_low && at_high && *at_low > *at_high) {
+    const double wanted = high.name.empty() ? least_gain : low.name.empty() ? -least_gain : 0;
+    share = std::clamp((*at_low - wanted) / (*at_low - *at_high), 0.0, 1.0);
+  }
+  const double from = std::log2(static_cast<double>(std::max<std::uint64_t>(1, low.size)));
+  const double to = std::log2(static_cast<double>(high.size));
+  // Powers of two must come out exactly.
+  const auto border =
+      static_cast<std::uint64_t>(std::exp2(from + share * (to - from)) * (1 + 1e-12));
+  return std::clamp(border, low.size, high.size - 1);
 }
 
 }  // namespace colltune

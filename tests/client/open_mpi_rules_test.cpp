@@ -68,15 +68,38 @@ TEST(ExportOpenMpi, NamesWhatBeatTheDefaultAndTheDefaultElsewhere) {
   EXPECT_EQ(made.keys, 3);
   EXPECT_EQ(made.changed, 2);
   EXPECT_EQ(used(made.rules, 2, 64), 0);
-  EXPECT_EQ(used(made.rules, 2, 512), 0);    // the geometric mean belongs to the smaller size
-  EXPECT_EQ(used(made.rules, 2, 513), 4);
-  EXPECT_EQ(used(made.rules, 2, 16384), 4);
+  EXPECT_EQ(used(made.rules, 2, 543), 0);  // half-way, and up to a gain of 2 %
+  EXPECT_EQ(used(made.rules, 2, 544), 4);
+  EXPECT_EQ(used(made.rules, 2, 16384), 4);  // neither was measured at both: the geometric mean
   EXPECT_EQ(used(made.rules, 2, 16385), 5);
   EXPECT_EQ(open_mpi_rule_for(made.rules, allreduce, 2, 65536)->segment_size, 65536);
   // Beyond what was measured the default stays: in size, and in ranks on both sides.
   EXPECT_EQ(used(made.rules, 2, 65537), 0);
   EXPECT_EQ(used(made.rules, 1, 4096), 0);
   EXPECT_EQ(used(made.rules, 3, 4096), 0);
+}
+
+TEST(ExportOpenMpi, LeavesOutACollectiveWhoseRulesWouldCostMoreThanTheyGain) {
+  // Three short calls in which the default stays pay 15 ns each.
+  const auto made_with = [](int ring) {
+    const RankedVariant short_call = ranked("mpi.all_reduce", 300);
+    return exported({decision(64, {short_call}), decision(128, {short_call}),
+                     decision(256, {short_call}),
+                     decision(65536, {tuned("algorithm=ring", ring), ranked("mpi.all_reduce", 20'000)})});
+  };
+  const auto costly = made_with(18'000);
+  EXPECT_THAT(costly.rules, IsEmpty());
+  EXPECT_EQ(costly.changed, 0);
+  EXPECT_EQ(costly.not_worth_it, 1);
+  EXPECT_EQ(costly.keys, 4);
+  const auto worth_it = made_with(10'000);
+  EXPECT_EQ(used(worth_it.rules, 2, 65536), 4);
+  EXPECT_EQ(worth_it.changed, 1);
+  EXPECT_EQ(worth_it.not_worth_it, 0);
+
+  const auto default_alone = exported({decision(64, {baseline, tuned("algorithm=ring", 2000)})});
+  EXPECT_THAT(default_alone.rules, IsEmpty());
+  EXPECT_EQ(default_alone.not_worth_it, 0);
 }
 
 TEST(ExportOpenMpi, KeepsWhatItSaysWhenItIsReadBack) {

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does Open MPI obey the files of rules that colltune writes?
 
-A sweep of Open MPI's algorithms, its decisions as a file of rules, and an ordinary program under that file: a preloaded
-library says which algorithm ran in each call. It must be the one that `colltune check-export` reads out of the file, and the
+A sweep of Open MPI's algorithms, its decisions as a file of rules, and an ordinary program under that file; the same with
+decisions in which other algorithms win everywhere, since what a sweep finds may be worth no rules: a preloaded library says which algorithm ran in each call. It must be the one that `colltune check-export` reads out of the file, and the
 one of the default where that says default: at every measured size, between them, below and above, with the measured number of
 ranks and with another. Then a bad file, and the files that Open MPI drops."""
 import json
@@ -18,12 +18,13 @@ BIN = pathlib.Path(os.environ["COLLTUNE_BIN"])
 LAUNCH = os.environ["COLLTUNE_MPIRUN"].split()
 PROGRAM = os.environ["COLLTUNE_CALLS"]
 PRELOADED = os.environ["COLLTUNE_FIRST_ALGORITHM"]
+PLANTED = os.environ["COLLTUNE_PLANTED_OPEN_MPI"]
 RELEASE = "4.1.x"
 COLLECTIVES = {"all_reduce": "allreduce", "all_gather": "allgather", "all_to_all": "alltoall", "broadcast": "bcast",
                "gather": "gather", "reduce": "reduce", "reduce_scatter": "reduce_scatter_block", "scatter": "scatter"}
 SIZES = [64, 4096, 65536]
 # A float for each of two ranks divides them all: a call of blocks is then just as large.
-CALLED = [16, 64, 512, 520, 4096, 16384, 16392, 65536, 65600, 1 << 20]
+CALLED = [16, 64, 512, 544, 4096, 16384, 16392, 65536, 65600, 1 << 20]
 # coll/tuned's names and those of the functions in coll/base.
 FUNCTION = {
     "allreduce": {"basic_linear": "basic_linear", "nonoverlapping": "nonoverlapping", "recursive_doubling": "recursivedoubling",
@@ -167,7 +168,8 @@ def sweep(config, database, *before, environment=None):
 def whether_the_exported_environment_is_the_measured_one(folder):
     """A sweep under `export mpi-env` is of the environment that it was exported from; one without it is of another."""
     config, database, lines = folder / "small.json", folder / "environment.db", folder / "environment.sh"
-    config.write_text(json.dumps({"version": 1, "collectives": ["all_reduce"], "sizes": [64], "budget_seconds": 1, "passes": 1,
+    config.write_text(json.dumps({"version": 1, "collectives": ["all_reduce"], "sizes": [64], "budget_seconds": 20, "passes": 1,
+                                  "precision": 0.5,
                                   "soak": {"runs": 0}, "implementations": {"include": ["mpi.*"]},
                                   "decision": {"most_kept_waiting": 1}}))
 
@@ -214,6 +216,10 @@ def main():
                                       "decision": {"most_kept_waiting": 1}}))
         sweep(config, database)
         whether_obeyed(folder, database)
+        planted = folder / "planted.db"
+        run(PLANTED, planted, "Open MPI v4.1.4", "tuned")
+        # Five of the ten sizes lie where another algorithm is named, and all ten of scatter.
+        check(whether_obeyed(folder, planted) == 7 * 5 + 10, "as planted")
         whether_what_applies_a_variant_forces_it(database)
         whether_every_algorithm_is_named_right(folder)
         whether_the_exported_environment_is_the_measured_one(folder)

@@ -73,5 +73,34 @@ TEST(RuleChoice, WhatIsNotProvenEverywhereIsNotChosen) {
   EXPECT_EQ(choose({one, {{"own", 200}, {"a", 210}, {"b", 220}}}), "");
 }
 
+std::uint64_t border(const Ranking& low, const std::string& low_name, const Ranking& high,
+                     const std::string& high_name) {
+  const std::vector<RuleStanding> at_low{standing(low)};
+  const std::vector<RuleStanding> at_high{standing(high)};
+  return border_between_rules({.size = 1024, .name = low_name, .standings = at_low},
+                              {.size = 16384, .name = high_name, .standings = at_high});
+}
+
+TEST(RuleChoice, TheBorderIsWhereTheTimesCross) {
+  // a is twice as fast at the one size, b at the other.
+  EXPECT_EQ(border({{"a", 100}, {"b", 200}}, "a", {{"b", 100}, {"a", 200}}, "b"), 4096U);
+  // a is twice as fast at 1 KiB, b eight times at 16 KiB: a quarter of the way.
+  EXPECT_EQ(border({{"a", 100}, {"b", 200}}, "a", {{"b", 100}, {"a", 800}}, "b"), 2048U);
+  // The baseline stays where less than 2 % is gained.
+  const auto before = border({{"a", 100}, {"own", 200}}, "a", {{"own", 100}, {"a", 200}}, "");
+  EXPECT_GT(before, 3700U);
+  EXPECT_LT(before, 4096U);
+  const auto after = border({{"own", 100}, {"a", 200}}, "", {{"a", 100}, {"own", 200}}, "a");
+  EXPECT_GT(after, 4096U);
+  EXPECT_LT(after, 4500U);
+  EXPECT_EQ(border({{"a", 100}, {"own", 101}}, "a", {{"own", 100}, {"a", 200}}, ""), 1024U);
+}
+
+TEST(RuleChoice, WhatWasNotMeasuredAtTheOtherSizeEndsAtItsOwn) {
+  EXPECT_EQ(border({{"a", 100}, {"own", 200}}, "a", {{"own", 100}}, ""), 1024U);
+  EXPECT_EQ(border({{"own", 100}}, "", {{"a", 100}, {"own", 200}}, "a"), 16383U);
+  EXPECT_EQ(border({{"a", 100}}, "a", {{"b", 100}}, "b"), 4096U) << "nothing is known of either";
+}
+
 }  // namespace
 }  // namespace colltune

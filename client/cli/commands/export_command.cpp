@@ -77,6 +77,11 @@ Written write_open_mpi(const ExportOptions& options, const DecisionSet& set) {
   const OpenMpiExport made = export_open_mpi(set, release);
   std::string log = fmt::format("{} of {} keys have another algorithm than the default\n",
                                 made.changed, made.keys);
+  if (made.not_worth_it != 0)
+    log += fmt::format(
+        "{} have a faster one without a rule: looking at rules would cost the other sizes of the "
+        "collective more\n",
+        made.not_worth_it);
   for (const std::string& one : made.left_out) log += "left out: " + one + '\n';
   log +=
       "to use it: OMPI_MCA_coll_tuned_use_dynamic_rules=1 "

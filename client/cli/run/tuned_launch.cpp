@@ -251,7 +251,12 @@ class Maker {
       return {.why_not = own};
     try {
       const OpenMpiExport made = export_open_mpi(decisions_for_rules(), release);
-      if (made.changed == 0) return {.why_not = "no algorithm was proven to beat its default"};
+      if (made.changed == 0)
+        return {
+            .why_not =
+                made.not_worth_it == 0
+                    ? "no algorithm was proven to beat its default"
+                    : "what its other algorithms gain is not worth a look at rules in each call"};
       return {.text = print_open_mpi_rules(made.rules, release, made.comment),
               .changed = made.changed,
               .keys = made.keys};

@@ -93,8 +93,9 @@ TEST(ExportHan, NamesItWhereItBeatTheDefaultAndLeavesTheRest) {
   EXPECT_EQ(made.keys, 3);
   EXPECT_EQ(made.changed, 2);
   EXPECT_EQ(named(made.rules, 4, 0), "self");
-  EXPECT_EQ(named(made.rules, 4, 512), "self");  // the geometric mean belongs to the smaller size
-  EXPECT_EQ(named(made.rules, 4, 513), "han");
+  EXPECT_EQ(named(made.rules, 4, 512), "self");
+  EXPECT_EQ(named(made.rules, 4, 543), "self");  // half-way, and up to a gain of 2 %
+  EXPECT_EQ(named(made.rules, 4, 544), "han");
   EXPECT_EQ(named(made.rules, 4, 65536), "han") << "coll/tuned's algorithms are not its business";
   // Beyond what was measured the default stays: in size, and in ranks on both sides.
   EXPECT_EQ(named(made.rules, 4, 65537), "self");
