@@ -28,7 +28,7 @@ struct OpenMpiHanExport {
 /// Only rules of the whole communicator are written: inside, coll/han runs as it was measured. A
 /// rule is for all types, operators and layouts of so many ranks alike. Where keys differ in these
 /// alone, it names coll/han only if that is proven to beat the default in every key. Between two
-/// measured sizes the border is their geometric mean.
+/// measured sizes it changes where the two times cross (border_between_rules).
 ///
 /// Throws Error(not_found) if no decision has measured coll/han, or with another release, and
 /// Error(invalid_argument) if they are of several environments, or for a release whose files
