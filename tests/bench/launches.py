@@ -85,6 +85,18 @@ def by_trial(measurements):
     return {place: passes for place, passes in trials.items() if all(one["outcome"] == "ok" for one in passes)}
 
 
+def calls_of(measurements):
+    """(collective, bytes) -> calls back to back between two clock reads, as the sweep of these measurements chose them for the
+    library's own: the median over its passes."""
+    calls = {}
+    for passes in by_trial(measurements).values():
+        if passes[0]["is_baseline"] and not passes[0]["is_twin"]:
+            problem = passes[0]["key"]["problem"]
+            of_passes = [one["calls_per_sample"] for one in passes]
+            calls[problem["collective"], problem["message_size_bytes"]] = statistics.median_low(of_passes)
+    return calls
+
+
 def balanced_ratio(reference, rival):
     """How much faster `rival` is than `reference`: over_passes of pass_ratios. None where there are no common rounds."""
     of_pass = pass_ratios(reference, rival)

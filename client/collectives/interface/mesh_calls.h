@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/mesh_choices.h"
 #include "colltune/kernels/communication/subgroups.h"
+#include "colltune/kernels/execution/call_times.h"
 #include "colltune/kernels/implementation.h"
 #include "plain_calls.h"
 

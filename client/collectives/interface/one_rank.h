@@ -11,11 +11,11 @@
 
 #include "call_check.h"
 #include "colltune/collectives/agreed_choices.h"
-#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/collectives.h"
 #include "colltune/collectives/executor.h"
 #include "colltune/collectives/meanwhile.h"
 #include "colltune/kernels/communication/subgroups.h"
+#include "colltune/kernels/execution/call_times.h"
 #include "mesh_calls.h"
 #include "plain_calls.h"
 

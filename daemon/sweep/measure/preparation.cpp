@@ -16,11 +16,19 @@
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/composition/composed.h"
 #include "colltune/kernels/composition/mesh_reduce.h"
+#include "colltune/kernels/execution/called_as_in_programs.h"
 
 namespace colltune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Whether programs run this variant by their executor, which takes ordinary calls in host memory.
+bool runs_in_programs(const CellContext& context, const Implementation& implementation) {
+  const TuningKey& key = context.cell.key;
+  return key.calling == Calling::each && !key.problem.registered && !key.problem.graph_capture &&
+         implementation.family() == "colltune" && !implementation.runs_on_device();
+}
 
 std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& trial) {
   const Variant& variant = trial.planned->variant;
@@ -47,7 +55,13 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   if (implementation == nullptr)
     throw Error(StatusCode::not_found,
                 "this rank's build has no implementation " + variant.implementation);
-  return implementation->prepare(communicator, call, variant, deadline);
+  if (!runs_in_programs(context, *implementation))
+    return implementation->prepare(communicator, call, variant, deadline);
+  // As the executor prepares it: for calls that may be rebound, if it can.
+  const TuningKey& key = context.cell.key;
+  if (implementation->traits(key.problem, key.topology, variant).why_not_rebound.empty())
+    call.capacity = key.problem.message_size;
+  return call_as_in_programs(implementation->prepare(communicator, call, variant, deadline), call);
 }
 
 /// Collective over the launch: whether prepare on all ranks of the world reported that `trial`,

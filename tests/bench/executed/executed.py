@@ -3,13 +3,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What does an unmodified MPI program gain from the component for Open MPI?
 
-  tests/bench/executed/executed.py [--table cluster.ctt]
+  tests/bench/executed/executed.py
+  tests/bench/executed/executed.py --db tuning.db
+  tests/bench/executed/executed.py --table cluster.ctt --calls 100
 
-Without --table it sweeps first. Then launches of an ordinary MPI program (ordinary_program.cpp: its own loop over each
-collective, buffers that change) with the component and without alternate, every other round the other way round. A ratio is the
-time without over the time with, of neighbouring launches. Holds where no cell's 95 % interval over the launches (Student's, of the
-ratios' logarithms) lies wholly below 0.98, and each collective's geometric mean is at least 0.95 of what the sweep promised for the
-same cells (1 where the table keeps the library's own). Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
+It sweeps first, unless it gets the database of an earlier sweep, or a table file. Then launches of an ordinary MPI program
+(ordinary_program.cpp: its own loop over each collective, buffers that change) with the component and without alternate, every
+other round the other way round. Between two readings of the clock the program makes as many calls back to back as the sweep did
+in that cell: a short call takes another time in a row of 4 than in one of 100. `--calls` asks for other rows. A table file does
+not say what the sweep did, so without a database it needs `--calls`. A ratio is the time without over the time with, of
+neighbouring launches. Holds where no cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly
+below 0.98, and each collective's geometric mean is at least 0.95 of what the sweep promised for the same cells (1 where the table
+keeps the library's own). Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
 import argparse
 import json
 import pathlib
@@ -34,19 +39,20 @@ def arguments():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--collectives", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes")
-    parser.add_argument("--table", type=pathlib.Path, help="of the same sizes and ranks")
+    parser.add_argument("--db", type=pathlib.Path, help="of a sweep of the same sizes and ranks [a new sweep, without --table]")
+    parser.add_argument("--table", type=pathlib.Path, help="of the same sizes and ranks [made from the database]")
     parser.add_argument("--sweep-seconds", type=float, default=150)
     parser.add_argument("--launches", type=int, default=5, choices=range(2, 11), help="of each")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each cell in each launch")
-    parser.add_argument("--calls", type=int, default=0, help="back to back in each run [by size: 100 of 8 B, 1 of 16 MiB]")
+    parser.add_argument("--calls", type=int, help="back to back in each run [as the sweep chose for each cell]")
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "tests/bench/results")
     parser.add_argument("--unjudged", action="store_true", help="end with 0 whatever was found")
-    return parser.parse_args()
-
-
-def calls_of(size):
-    """So many that reading the clock and starting do not count."""
-    return max(1, min(100, 65536 // max(1, size)))
+    options = parser.parse_args()
+    if options.calls is not None and options.calls < 1:
+        parser.error(f"--calls {options.calls}: at least 1")
+    if options.table and not options.db and options.calls is None:
+        parser.error("--table needs --calls or --db: a table file does not say how many calls the sweep made back to back")
+    return options
 
 
 def judge(ratios, promised):
@@ -70,15 +76,28 @@ class Bench:
         self.options = options
         self.programs = Programs(options.build, options.mpirun, options.ranks)
         self.cells = [(collective, size) for collective in options.collectives for size in options.sizes]
-        self.table = options.table
-        if self.table is None:
+        database = options.db
+        if database is None and options.table is None:
             database = folder / "sweep.db"
             config = write_config(folder, "sweep", collectives=options.collectives, sizes=options.sizes,
                                   budget_seconds=options.sweep_seconds, soak={"seconds": 0.1}, precision=0.01)
             self.programs.sweep(config, database)
+        self.table = options.table
+        if self.table is None:
             self.table = folder / "sweep.ctt"
             self.programs.run(self.programs.colltune, "export", "table", "--db", str(database), "-o", str(self.table), codes=(0,))
+        self.calls = self.choose_calls(database)
         self.promised = self.read_promises()
+
+    def choose_calls(self, database):
+        """(collective, bytes) -> calls back to back in each run."""
+        if self.options.calls is not None:
+            return dict.fromkeys(self.cells, self.options.calls)
+        calls = launches.calls_of(self.programs.json_of("show", "measurements", "--db", str(database)))
+        if missing := [f"{collective} {size} B" for collective, size in self.cells if (collective, size) not in calls]:
+            sys.exit(f"the sweep did not measure the library's own {', '.join(missing)}: --sweep-seconds gives it more time, "
+                     "--collectives and --sizes name fewer cells")
+        return {cell: calls[cell] for cell in self.cells}
 
     def read_promises(self):
         """(collective, bytes) -> the sweep's speed-up, where a variant of ours is chosen."""
@@ -95,7 +114,7 @@ class Bench:
         if has_component:
             environment = {"COLLTUNE_TABLE": str(self.table),
                            "OMPI_MCA_mca_base_component_path": f"{self.options.build / 'lib/openmpi'}:SYSTEM_DEFAULT:USER_DEFAULT"}
-        words = [f"{MPI_NAMES[collective]}:{size}:{self.options.calls or calls_of(size)}" for collective, size in self.cells]
+        words = [f"{MPI_NAMES[collective]}:{size}:{self.calls[collective, size]}" for collective, size in self.cells]
         done = self.programs.run(*self.programs.launch, str(self.options.build / "tests/bench/ordinary_program"), "grown", "each",
                                  str(self.options.seconds), *words, codes=(0,), environment=environment)
         if "colltune:" in done.stderr:
@@ -124,13 +143,13 @@ def main():
     ratios = {cell: [theirs / mine for mine, theirs in zip(both["with_ns"], both["without_ns"])] for cell, both in times.items()}
     faults = judge(ratios, bench.promised)
     print(f"an ordinary program's calls without the component over those with it, {options.ranks} ranks\n"
-          f"{'collective':<16}{'bytes':>10}{'without us':>12}{'with us':>12}{'ratio':>8}   95 % interval   promised")
+          f"{'collective':<16}{'bytes':>10}{'calls':>7}{'without us':>12}{'with us':>12}{'ratio':>8}   95 % interval   promised")
     rows = []
     for cell, both in times.items():
         low, high = interval(ratios[cell])
-        rows.append({"collective": cell[0], "bytes": cell[1], **both, "interval": [low, high],
+        rows.append({"collective": cell[0], "bytes": cell[1], "calls": bench.calls[cell], **both, "interval": [low, high],
                      "promised": bench.promised.get(cell)})
-        print(f"{cell[0]:<16}{cell[1]:>10}{statistics.median(both['without_ns']) / 1e3:>12.2f}"
+        print(f"{cell[0]:<16}{cell[1]:>10}{bench.calls[cell]:>7}{statistics.median(both['without_ns']) / 1e3:>12.2f}"
               f"{statistics.median(both['with_ns']) / 1e3:>12.2f}{statistics.geometric_mean(ratios[cell]):>8.2f}"
               f"   {low:.2f} to {high:.2f}   " + (f"{bench.promised[cell]:.2f}" if cell in bench.promised else "the library's own"))
     means = {}

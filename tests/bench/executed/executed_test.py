@@ -15,6 +15,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import executed  # noqa: E402
+import launches  # noqa: E402
 
 
 def check(holds, what):
@@ -32,20 +33,60 @@ def check_judgement():
     check(len(faults) == 1 and "reduce 64 B" in faults[0], f"a slower cell is named: {faults}")
 
 
+def check_calls():
+    def one(calls, of_pass, is_baseline=True, is_twin=False, outcome="ok", size=8):
+        return {"sweep_uuid": "s", "key": {"problem": {"collective": "gather", "message_size_bytes": size}}, "outcome": outcome,
+                "variant": "mpi.gather" if is_baseline else "cpu.gather_flat", "is_baseline": is_baseline, "is_twin": is_twin,
+                "calls_per_sample": calls, "pass": of_pass}
+    found = launches.calls_of([one(8, 0), one(4, 1), one(5, 2), one(16, 0, is_twin=True), one(7, 0, is_baseline=False),
+                               one(3, 0, size=64, outcome="failed")])
+    check(found == {("gather", 8): 5}, f"the median over the passes of the library's own: {found}")
+
+
+def check_refusals(build, launcher, table):
+    def refusal(*words):
+        done = subprocess.run([HERE / "executed.py", "--build", build, "--mpirun", launcher, *words], check=False, text=True,
+                              capture_output=True)
+        check(done.returncode == 2, f"{words} is refused: {done.returncode}")
+        return done.stderr
+    check("--table needs --calls or --db" in refusal("--table", table), "a table does not say how many calls the sweep made")
+    check("at least 1" in refusal("--table", table, "--calls", "0"), "no calls at all")
+
+
+def check_result(result, calls):
+    check(len(result["cells"]) == 4, "all cells are there")
+    check(all(len(cell[side]) == 2 and min(cell[side]) > 0 for cell in result["cells"] for side in ("with_ns", "without_ns")),
+          "each cell has the times of two launches")
+    check(all(cell["calls"] == calls.get((cell["collective"], cell["bytes"]), 3) for cell in result["cells"]),
+          f"the calls back to back are as asked for: {calls or 3}")
+
+
 def main():
     check_judgement()
+    check_calls()
     build, launcher, planted = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder) / "planted.ctt"
         subprocess.run([planted, table, "1", "1x2"], check=True)
-        subprocess.run([HERE / "executed.py", "--build", build, "--mpirun", launcher, "--table", table, "--collectives", "all_reduce",
-                        "broadcast", "--sizes", "96", "6144", "--launches", "2", "--seconds", "0.01", "--unjudged",
-                        "--results", folder], check=True)
-        result = json.loads((pathlib.Path(folder) / "executed_2.json").read_text())["result"]
-    check(len(result["cells"]) == 4, "all cells are there")
-    check(all(len(cell[side]) == 2 and min(cell[side]) > 0 for cell in result["cells"] for side in ("with_ns", "without_ns")),
-          "each cell has the times of two launches")
-    check(all(cell["promised"] == 2 for cell in result["cells"]), "the table promises what was planted")
+        check_refusals(build, launcher, table)
+
+        def run(*source):
+            subprocess.run([HERE / "executed.py", "--build", build, "--mpirun", launcher, *source, "--collectives", "all_reduce",
+                            "broadcast", "--sizes", "96", "6144", "--launches", "2", "--seconds", "0.01", "--unjudged",
+                            "--results", folder], check=True)
+            return json.loads((pathlib.Path(folder) / "executed_2.json").read_text())["result"]
+        result = run("--table", table, "--calls", "3")
+        check_result(result, {})
+        check(all(cell["promised"] == 2 for cell in result["cells"]), "the table promises what was planted")
+        programs = launches.Programs(pathlib.Path(build), launcher, 2)
+        database = pathlib.Path(folder) / "swept.db"
+        programs.sweep(launches.write_config(pathlib.Path(folder), "swept", collectives=["all_reduce", "broadcast"],
+                                             sizes=[96, 6144], budget_seconds=10,
+                                             soak={"runs": 0}, implementations={"include": ["mpi.all_reduce", "mpi.broadcast"]}),
+                       database)
+        calls = launches.calls_of(programs.json_of("show", "measurements", "--db", str(database)))
+        check(len(calls) == 4, f"the sweep says how many calls it made of each: {calls}")
+        check_result(run("--table", table, "--db", database), calls)
 
 
 if __name__ == "__main__":

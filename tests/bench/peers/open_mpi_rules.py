@@ -26,7 +26,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from baseline import MPI_NAMES  # noqa: E402
-from launches import (COLLECTIVES, SOURCE, Programs, bounds_of_median, by_trial, machine, store, write_config)  # noqa: E402
+from launches import (COLLECTIVES, SOURCE, Programs, bounds_of_median, calls_of, machine, store, write_config)  # noqa: E402
 
 SIZES = [64 << 2 * step for step in range(9)]  # 64 B to 4 MiB
 AGAINST_BEST = 0.95
@@ -159,15 +159,6 @@ class Bench:
                           "-o", str(rules), codes=(0,))
         return rules
 
-    def calls_of(self, database):
-        """cell -> calls back to back between two clock reads, as the sweep chose them for the default."""
-        calls = {}
-        for passes in by_trial(self.programs.json_of("show", "measurements", "--db", str(database))).values():
-            if passes[0]["is_baseline"]:
-                problem = passes[0]["key"]["problem"]
-                calls[problem["collective"], problem["message_size_bytes"]] = passes[0]["calls_per_sample"]
-        return calls
-
     def time(self, cells, calls, environment):
         """cell -> ns, by one launch of the ordinary program."""
         names = {MPI_NAMES[collective]: collective for collective, _ in cells}
@@ -212,7 +203,7 @@ def main():
             sys.exit("there is no size between the measured ones: name some by --held-out")
         rules = bench.export(database)
         held_out = bench.sweep("held_out", sizes)
-        calls = bench.calls_of(held_out)
+        calls = calls_of(bench.programs.json_of("show", "measurements", "--db", str(held_out)))
         chosen = {cell: found for cell, rows in bench.ranked(held_out).items()
                   if cell in calls and (found := best_settings(rows)) is not None}
         if not chosen:

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "colltune/collectives/call_times.h"
 #include "colltune/collectives/executor.h"
+#include "colltune/kernels/execution/call_times.h"
 
 namespace colltune {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "colltune/collectives/call_times.h"
+#include "colltune/kernels/execution/call_times.h"
 
 #include <gtest/gtest.h>
 

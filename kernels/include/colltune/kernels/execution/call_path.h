@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "colltune/kernels/execution/call_log.h"
+#include "colltune/kernels/execution/call_times.h"
+#include "colltune/kernels/execution/program_call.h"
+#include "colltune/kernels/operation.h"
+
+namespace colltune {
+
+/// What a program's call goes through around its kernel: its choice is looked up unless it is like
+/// the call before, it is written down, counted and now and then timed, and the operation gets its
+/// buffers. The executor of programs and the sweep's ordinary calls take the same path, so that
+/// what is measured is what runs. Choices are numbered from 1. Inline, since it is a part of every
+/// short call's time. Not thread-safe.
+class CallPath {
+ public:
+  static constexpr std::uint16_t library = 0;  ///< the choice that leaves a call to the library
+
+  /// The calls that one choice ran, on this rank.
+  struct Tally {
+    CallSamples made;
+    std::chrono::nanoseconds saved{};  ///< as measured by the sweep, not here
+  };
+  /// What was found for a call: programs repeat theirs.
+  struct Found {
+    ProgramCall call;
+    CallLog::Entry entry;
+    std::uint16_t choice = library;
+    std::chrono::nanoseconds saving{};
+  };
+
+  /// `choices`: so many. `clock` times some of the calls; null: none.
+  CallPath(CallLog log, std::size_t choices, CallTimer::Now clock)
+      : log_(std::move(log)),
+        found_{.entry = CallLog::entry_of(found_.call)},
+        prepared_(choices),
+        tallies_(choices),
+        timer_(clock) {}
+
+  /// Begins a call: writes it down and returns its choice, by `find(call)`, a Found, unless it is
+  /// like the call before. `finish` ends it.
+  template <class Find>
+  [[nodiscard]] std::uint16_t begin(const ProgramCall& call, const Find& find) noexcept {
+    if (!(call == found_.call)) [[unlikely]]
+      found_ = find(call);
+    log_.write(found_.entry);
+    if (found_.choice == library) {
+      leave(call.collective);
+      return library;
+    }
+    Tally& tally = tallies_[found_.choice - 1U];
+    tally.saved += found_.saving;
+    timer_.begin(tally.made);
+    return found_.choice;
+  }
+  /// A call that no choice can be for. `finish` ends it, too.
+  void leave(Collective collective) noexcept {
+    timer_.begin(left_[static_cast<std::size_t>(collective)]);
+  }
+  /// Starts the call that was begun last, as `choice`. `wait` completes it. False if the choice is
+  /// withdrawn: then `prepare(choice, call)`, which makes its operation in its first call, has
+  /// returned null.
+  template <class Prepare>
+  [[nodiscard]] bool start(std::uint16_t choice, const ProgramCall& call, bool in_place,
+                           const CallBuffers& buffers, const Prepare& prepare) {
+    Prepared& one = prepared_[choice - 1U];
+    if (one.operation != nullptr && one.latest == call && one.was_in_place == in_place) [[likely]] {
+      one.operation->bind(buffers);  // as most programs' calls
+    } else {
+      call_.problem.collective = call.collective;
+      call_.problem.data_type = call.data_type;
+      call_.problem.reduce_op = call.reduce_op;
+      call_.problem.message_size = call.message_size;
+      call_.problem.in_place = in_place;
+      call_.root = call.root;
+      call_.buffers = buffers;
+      if (one.operation != nullptr)
+        one.operation->rebind(call_);
+      else if (one.operation = prepare(choice, std::as_const(call_)); one.operation == nullptr)
+        return false;
+      one.latest = call;
+      one.was_in_place = in_place;
+    }
+    running_ = one.operation.get();
+    running_->start();
+    return true;
+  }
+  void wait(Deadline deadline) { running_->wait(deadline); }
+  /// The call that was begun last, or left, is over on this rank.
+  void finish() noexcept { timer_.end(); }
+
+  /// `operation`, which was prepared for `call`, is that of `choice`.
+  void adopt(std::uint16_t choice, const ProgramCall& call, bool in_place,
+             std::unique_ptr<Operation> operation) {
+    prepared_[choice - 1U] = {
+        .operation = std::move(operation), .latest = call, .was_in_place = in_place};
+  }
+  /// A choice cannot run after all: the call that was begun last, and all that follow, are left to
+  /// the library.
+  void withdraw(std::uint16_t choice) noexcept {
+    prepared_[choice - 1U].is_withdrawn = true;
+    found_.choice = library;
+    timer_.end();  // the time of the attempt stays in the tally
+    Tally& tally = tallies_[choice - 1U];
+    --tally.made.calls;
+    tally.saved = {};
+    leave(found_.call.collective);
+  }
+  [[nodiscard]] bool is_withdrawn(std::uint16_t choice) const noexcept {
+    return prepared_[choice - 1U].is_withdrawn;
+  }
+  /// Null before its first call.
+  [[nodiscard]] Operation* operation_of(std::uint16_t choice) const noexcept {
+    return prepared_[choice - 1U].operation.get();
+  }
+
+  [[nodiscard]] CallLog& log() noexcept { return log_; }
+  [[nodiscard]] const CallLog& log() const noexcept { return log_; }
+  /// By choice, from 1 on.
+  [[nodiscard]] const std::vector<Tally>& tallies() const noexcept { return tallies_; }
+  /// Calls left to the library, by collective.
+  [[nodiscard]] const std::array<CallSamples, enum_names(Collective{}).size()>& left()
+      const noexcept {
+    return left_;
+  }
+
+ private:
+  struct Prepared {
+    std::unique_ptr<Operation> operation{};
+    ProgramCall latest{};  ///< of this operation
+    bool was_in_place = false;
+    bool is_withdrawn = false;
+  };
+
+  CallLog log_;
+  Found found_;
+  std::vector<Prepared> prepared_;
+  std::vector<Tally> tallies_;
+  std::array<CallSamples, enum_names(Collective{}).size()> left_{};
+  CallTimer timer_;
+  Call call_;  ///< of calls that are rebound
+  Operation* running_ = nullptr;
+};
+
+}  // namespace colltune
