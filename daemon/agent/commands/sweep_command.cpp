@@ -24,6 +24,7 @@
 #include "colltune/decide/null_test.h"
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/decide/trials.h"
+#include "colltune/journal/fit_maker.h"
 #include "colltune/json/output_file.h"
 #include "colltune/machine/control_groups.h"
 #include "colltune/sweep/passes/report.h"
@@ -195,7 +196,7 @@ void finish_results() {
 /// Rank 0 decides, publishes and prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
              const Availability& availability, const SweepOutcome& outcome,
-             const Environment& environment, SweepJournal& journal) {
+             const Environment& environment, const Implementations& catalogue, SweepJournal& journal) {
   const std::string environment_digest = digest_of(environment);
   const std::string& sweep_uuid = journal.sweep_uuid();
   // Includes variants that were quarantined during the sweep.
@@ -206,7 +207,8 @@ int conclude(const SweepOptions& options, const AgentProcess& process, const Swe
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation = journal.finish(
       state_of(outcome.end), decisions, to_publish(settled),
-      to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)));
+      to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)),
+      fit_maker_of(catalogue));
   if (process.take_findings) {
     process.take_findings({.plan = plan,
                            .measurements = outcome.measurements,
@@ -415,7 +417,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   }
   int code = 0;
   run_on_rank_zero(control, [&] {
-    code = conclude(options, process, plan, availability, outcome, environment, *journal);
+    code = conclude(options, process, plan, availability, outcome, environment, catalogue, *journal);
   });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});

@@ -37,6 +37,11 @@ class DecisionTable {
   /// baseline is predicted to be clearly faster. Farther away, and without fits, it is the winner
   /// at the nearest size.
   ///
+  /// Of a number of ranks per node that was not measured, a query with `MatchLevel::other_ranks`,
+  /// `ranks_per_node` and no members gets what fits across worlds predict
+  /// (colltune/model/fitted/world_fits.h): the variant of the least predicted time among the
+  /// baselines and those that were proven with other numbers of ranks.
+  ///
   /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
   /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the
   /// requested level (the message lists what exists; if only another regime was decided, it says
