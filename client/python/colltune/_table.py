@@ -41,8 +41,8 @@ class Ranked(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Where a model expects the winner's time, of a size or number of ranks that was not measured: 90 % of the times that were left out of the model
-    lay within these bounds."""
+    """Where a model expects the winner's time, of a size or number of ranks that was not measured: 90 % of the times that were
+    left out of the model lay within these bounds."""
 
     low_ns: int
     high_ns: int
