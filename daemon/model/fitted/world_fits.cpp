@@ -101,17 +101,15 @@ MeasuredWorlds gather(const TuningKey& key, const DecisionsOfWorlds& worlds,
       found.of_sizes.add_all(points);
       for (const CurvePoint& point : points) {
         if (unknown.contains(variant)) break;
-        const auto count = counts(key_in_world(key, ranks_per_node, point.size),
-                                  found.entries.at(variant));
+        const auto count =
+            counts(key_in_world(key, ranks_per_node, point.size), found.entries.at(variant));
         if (!count || !(count->steps > 0) || !(count->bytes_per_rank > 0)) {
           // A call of a size 0 tells nothing of the others.
           if (point.size.value > 0) unknown.insert(variant);
           continue;
         }
-        found.times[variant].push_back({.ranks = ranks_per_node,
-                                        .size = point.size,
-                                        .time = point.time,
-                                        .count = *count});
+        found.times[variant].push_back(
+            {.ranks = ranks_per_node, .size = point.size, .time = point.time, .count = *count});
       }
     }
   std::erase_if(found.times, [&](const auto& one) {

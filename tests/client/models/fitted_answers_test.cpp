@@ -243,8 +243,8 @@ class OtherRanks : public testing::Cli {
   }
 
   [[nodiscard]] Result ask(const std::vector<std::string>& more) const {
-    std::vector<std::string> all{"lookup", "all_reduce", "--dtype", "f32", "--nodes", "1",
-                                 "--ranks-per-node", "8", "--bytes", "16384"};
+    std::vector<std::string> all{"lookup", "all_reduce",       "--dtype", "f32",     "--nodes",
+                                 "1",      "--ranks-per-node", "8",       "--bytes", "16384"};
     all.insert(all.end(), more.begin(), more.end());
     return colltune(all);
   }
@@ -295,8 +295,8 @@ TEST_F(OtherRanks, ADaemonItsClientsAndTheCInterfaceAnswerAlike) {
   query.at_least = "other_ranks";
   ASSERT_EQ(colltune_lookup_once(c_client, &query, &found, &error), 0) << error.message;
   EXPECT_STREQ(colltune_answer_match(found), "other_ranks");
-  colltune_prediction prediction{.struct_size = sizeof prediction, .low_ns = 0, .high_ns = 0,
-                                 .model = nullptr};
+  colltune_prediction prediction{
+      .struct_size = sizeof prediction, .low_ns = 0, .high_ns = 0, .model = nullptr};
   EXPECT_EQ(colltune_answer_prediction(found, &prediction), 0);
   EXPECT_STREQ(prediction.model, "loggp");
   colltune_answer_free(found);

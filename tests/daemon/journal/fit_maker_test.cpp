@@ -59,9 +59,8 @@ TEST(FitMaker, AGenerationGetsBothKindsOfFits) {
   std::vector<Decision> decisions;
   for (const int ranks : {2, 4})
     for (const std::uint64_t size : {1U << 10U, 1U << 14U, 1U << 18U})
-      decisions.push_back(decide(all_reduce(size),
-                                 {{ring, static_cast<int>(1000 * ranks + size / 10)}},
-                                 world(1, ranks)));
+      decisions.push_back(decide(
+          all_reduce(size), {{ring, static_cast<int>(1000 * ranks + size / 10)}}, world(1, ranks)));
   const auto fits = fit_maker_of(catalogue)(decisions);
   const auto count = [&](int ranks) {
     return std::ranges::count_if(

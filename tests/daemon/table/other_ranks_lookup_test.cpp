@@ -15,10 +15,10 @@ namespace colltune {
 namespace {
 
 using namespace literals;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using planted_worlds::counts;
 using planted_worlds::decisions;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 DecisionTable table_of(std::vector<Decision> decided) {
   std::vector<VariantFit> fits = fits_with_worlds(decided, counts);
@@ -26,8 +26,7 @@ DecisionTable table_of(std::vector<Decision> decided) {
                        std::move(fits));
 }
 
-LookupQuery query(std::uint64_t bytes, int ranks,
-                  MatchLevel at_least = MatchLevel::other_ranks) {
+LookupQuery query(std::uint64_t bytes, int ranks, MatchLevel at_least = MatchLevel::other_ranks) {
   return {.problem = all_reduce(bytes), .nodes = 1, .ranks_per_node = ranks, .at_least = at_least};
 }
 
@@ -163,9 +162,9 @@ TEST(OtherRanksLookup, AnotherEnvironmentMayAnswerAndTwoAreTooMany) {
   EXPECT_EQ(table_of(measured).find(asked).decision.key.environment_digest, "e1");
   for (Decision& decision : decisions({2, 4}, 2, "e2")) measured.push_back(std::move(decision));
   const DecisionTable table = table_of(measured);
-  EXPECT_THAT(error_of_action(StatusCode::invalid_argument,
-                              [&] { (void)table.find(query(1024, 8)); }),
-              HasSubstr("environment digest"));
+  EXPECT_THAT(
+      error_of_action(StatusCode::invalid_argument, [&] { (void)table.find(query(1024, 8)); }),
+      HasSubstr("environment digest"));
   asked.environment_digest = "e2";
   EXPECT_EQ(table.find(asked).decision.key.environment_digest, "e2");
 }

@@ -40,10 +40,8 @@ inline StepCount ring(int ranks, double size) {
   const double steps = 2.0 * (ranks - 1);
   return {.steps = steps, .bytes_per_rank = steps / ranks * size};
 }
-inline constexpr std::array<PlantedAlgorithm, 4> algorithms{{{"base", tree, true},
-                                                      {"one_shot", one_shot},
-                                                      {"doubling", doubling},
-                                                      {"ring", ring}}};
+inline constexpr std::array<PlantedAlgorithm, 4> algorithms{
+    {{"base", tree, true}, {"one_shot", one_shot}, {"doubling", doubling}, {"ring", ring}}};
 
 /// Of a call, in ns.
 inline double time_of(std::string_view name, int ranks, double size) {
@@ -55,7 +53,8 @@ inline double time_of(std::string_view name, int ranks, double size) {
 
 inline double least_time(int ranks, double size) {
   double least = time_of("base", ranks, size);
-  for (const PlantedAlgorithm& one : algorithms) least = std::min(least, time_of(one.name, ranks, size));
+  for (const PlantedAlgorithm& one : algorithms)
+    least = std::min(least, time_of(one.name, ranks, size));
   return least;
 }
 
@@ -78,13 +77,13 @@ inline std::vector<Decision> decisions(const std::vector<int>& worlds, std::uint
       for (const PlantedAlgorithm& one : algorithms) {
         const double noise = static_cast<double>(random() % 601) / 10'000 - 0.03;
         entries.push_back({std::string(one.name),
-                           static_cast<int>(std::lround((1 + noise) * time_of(one.name, ranks,
-                                                                   static_cast<double>(size)))),
+                           static_cast<int>(std::lround(
+                               (1 + noise) * time_of(one.name, ranks, static_cast<double>(size)))),
                            one.is_baseline});
       }
       std::ranges::sort(entries, {}, &literals::Entry::median_ns);
-      all.push_back(literals::decide(literals::all_reduce(size), entries,
-                                     literals::world(1, ranks), environment));
+      all.push_back(literals::decide(literals::all_reduce(size), entries, literals::world(1, ranks),
+                                     environment));
     }
   return all;
 }

@@ -33,9 +33,9 @@ inline constexpr std::string_view world_model = "loggp";
 /// (steps.h). The numbers that are predicted are powers of two and three times those, up to
 /// `most_extrapolation` times the largest measured one, where nothing is decided for the problem.
 ///
-/// Their intervals are the product of two: those of sizes, as in fits_of(), and that of leaving each
-/// measured world out. The latter needs three worlds and ten times; with fewer, it is half to twice.
-/// Depends on the decisions and the counts alone, not on the decisions' order.
+/// Their intervals are the product of two: those of sizes, as in fits_of(), and that of leaving
+/// each measured world out. The latter needs three worlds and ten times; with fewer, it is half to
+/// twice. Depends on the decisions and the counts alone, not on the decisions' order.
 [[nodiscard]] std::vector<VariantFit> fits_across_worlds(std::span<const Decision> decisions,
                                                          const StepCounts& counts);
 
