@@ -222,7 +222,8 @@ std::vector<Regime> other_regimes(const Index& index, const LookupQuery& query) 
 template <class Index>
 std::optional<LookupAnswer> find_for_other_ranks(const Index& index, const LookupQuery& query,
                                                  EnvironmentList environments) {
-  if (query.at_least != MatchLevel::other_ranks || !query.ranks_per_node || query.members) return {};
+  if (query.at_least != MatchLevel::other_ranks || !query.ranks_per_node || query.members)
+    return {};
   LookupQuery wider = query;
   wider.ranks_per_node.reset();
   std::vector<const Curve*> measured = index.admitted(wider, regime_of(wider));

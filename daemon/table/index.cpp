@@ -199,8 +199,7 @@ void DecisionTable::Index::set_fits(std::span<const VariantFit> fits) {
       if (own != by_problem.end()) curve.fits = own->second;
     }
   for (const auto& [packed, curves] : curves_)
-    for (const Curve& curve : curves)
-      by_problem.erase(without_size(curve.decisions.front()->key));
+    for (const Curve& curve : curves) by_problem.erase(without_size(curve.decisions.front()->key));
   fits_of_worlds_ = std::move(by_problem);
 }
 

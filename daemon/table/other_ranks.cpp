@@ -35,8 +35,7 @@ std::optional<KnownVariant> find_around(const PredictedWorld& world, const Varia
     const Neighbours around = find_neighbours(*curve, size);
     for (const Decision* decision : {around.lower, around.upper}) {
       if (decision == nullptr) continue;
-      const auto found =
-          std::ranges::find(decision->ranked, variant, &RankedVariant::variant);
+      const auto found = std::ranges::find(decision->ranked, variant, &RankedVariant::variant);
       if (found == decision->ranked.end()) continue;
       if (!known) known = KnownVariant{.entry = *found};
       known->is_proven = known->is_proven || is_proven(*decision, variant);
@@ -170,8 +169,8 @@ LookupAnswer answer_for_other_ranks(const PredictedWorld& world, const LookupQue
   answer.source = Source::predicted;
   answer.match = MatchLevel::other_ranks;
   answer.measured_sizes = first.sizes;
-  answer.prediction = TimePrediction{
-      .low = first.entry.low, .high = first.entry.high, .model = first.model};
+  answer.prediction =
+      TimePrediction{.low = first.entry.low, .high = first.entry.high, .model = first.model};
   answer.decision = {.key = world.key,
                      .family = world.measured.front()->decisions.front()->family,
                      .ranked = {},
@@ -180,8 +179,7 @@ LookupAnswer answer_for_other_ranks(const PredictedWorld& world, const LookupQue
                      .verdict = verdict_on(variants),
                      .status = DecisionStatus::provisional};
   answer.decision.key.problem = asked.problem;
-  for (PredictedVariant& one : variants)
-    answer.decision.ranked.push_back(std::move(one.entry));
+  for (PredictedVariant& one : variants) answer.decision.ranked.push_back(std::move(one.entry));
   return answer;
 }
 

@@ -24,9 +24,9 @@ struct PredictedWorld {
     const std::vector<const Curve*>& measured, int ranks_per_node, const FitsOfWorlds& fits);
 
 /// The answer for a world that was not measured: the variant of the least predicted time, among the
-/// baselines and those that some measured world proves at a size next to the asked one. Those proven
-/// and predicted to be faster than the baseline follow, then the baselines, then the others. No time
-/// was measured, so none has samples. The caller fills in match and generation.
+/// baselines and those that some measured world proves at a size next to the asked one. Those
+/// proven and predicted to be faster than the baseline follow, then the baselines, then the others.
+/// No time was measured, so none has samples. The caller fills in match and generation.
 ///
 /// Throws Error(not_found) if no variant with a fit that reaches the size can run the problem.
 [[nodiscard]] LookupAnswer answer_for_other_ranks(const PredictedWorld& world,
