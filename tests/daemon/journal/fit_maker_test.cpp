@@ -71,5 +71,23 @@ TEST(FitMaker, AGenerationGetsBothKindsOfFits) {
   EXPECT_EQ(count(8), 1);
 }
 
+TEST(FitMaker, NcclReducesInTheSwitchOfManyGpus) {
+  const Implementations catalogue = make_catalogue();
+  if (find_implementation(catalogue, "nccl.all_reduce") == nullptr)
+    GTEST_SKIP() << "this build has no NCCL";
+  const StepCounts counts = step_counts_of(catalogue);
+  const auto bytes = [&](int ranks, const std::string& architecture, ReduceOp op) {
+    TuningKey key = key_of(1 << 20, ranks);
+    key.topology.architectures = {{architecture, ranks}};
+    key.problem.reduce_op = op;
+    return counts(key, ranked("nccl.all_reduce")).value().bytes_per_rank / (1 << 20);
+  };
+  EXPECT_DOUBLE_EQ(bytes(8, "sm_90", ReduceOp::sum), 1.125);
+  EXPECT_DOUBLE_EQ(bytes(4, "sm_100", ReduceOp::sum), 1.25);
+  EXPECT_DOUBLE_EQ(bytes(2, "sm_90", ReduceOp::sum), 1);
+  EXPECT_DOUBLE_EQ(bytes(8, "sm_90", ReduceOp::max), 1.75) << "not of f32";
+  EXPECT_DOUBLE_EQ(bytes(8, "sm_80", ReduceOp::sum), 1.75);
+}
+
 }  // namespace
 }  // namespace colltune
