@@ -80,8 +80,10 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
                     "only disk is a network file system");
   sweep->add_option("--plugin", options.plugins,
                     "shared object whose implementations take part; may be repeated");
-  sweep->add_flag("--dry-run", options.dry_run,
-                  "print the plan and what it skips, without measuring");
+  sweep->add_flag(
+      "--dry-run", options.dry_run,
+      "print the plan and what it skips, without measuring; with --db as the earlier sweeps there "
+      "make it (order, pruning, quarantine)");
   sweep
       ->add_option_function<std::string>(
           "--compat",

@@ -10,7 +10,6 @@
 
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/json/output_file.h"
-#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/vocabulary/canonical.h"
 #include "colltune/vocabulary/error.h"
 
@@ -151,7 +150,8 @@ void SweepJournal::append(std::span<const Measurement> measurements) {
 
 std::optional<Generation> SweepJournal::finish(SweepState state, std::span<const Decision> found,
                                                std::span<const Decision> published,
-                                               const std::string& summary) {
+                                               const std::string& summary,
+                                               const FitMaker& fits_of) {
   sweep_.state = state;
   sweep_.finished_at = utc_now();
   sweep_.summary = summary;

@@ -12,6 +12,7 @@
 #include "fitted_choice.h"
 #include "index.h"
 #include "members_choice.h"
+#include "other_ranks.h"
 #include "rank_around.h"
 
 namespace colltune {
@@ -91,7 +92,7 @@ bool narrow_environment(const LookupQuery& query, std::vector<const Curve*>& fit
   const auto is_other = [&](const Curve* curve) {
     return curve->environment_digest != *query.environment_digest;
   };
-  if (query.at_least == MatchLevel::any_environment && std::ranges::all_of(fitting, is_other))
+  if (query.at_least >= MatchLevel::any_environment && std::ranges::all_of(fitting, is_other))
     return true;
   std::erase_if(fitting, is_other);
   return false;
@@ -215,6 +216,29 @@ std::vector<Regime> other_regimes(const Index& index, const LookupQuery& query) 
   return found;
 }
 
+/// The answer for a number of ranks per node that was not measured, if the query accepts that and
+/// measurements with other numbers predict it. Throws Error(invalid_argument) if several worlds
+/// fit. The caller fills in the generation.
+template <class Index>
+std::optional<LookupAnswer> find_for_other_ranks(const Index& index, const LookupQuery& query,
+                                                 EnvironmentList environments) {
+  if (query.at_least != MatchLevel::other_ranks || !query.ranks_per_node || query.members)
+    return {};
+  LookupQuery wider = query;
+  wider.ranks_per_node.reset();
+  std::vector<const Curve*> measured = index.admitted(wider, regime_of(wider));
+  (void)narrow_environment(wider, measured);
+  const std::vector<PredictedWorld> worlds =
+      predicted_worlds(measured, *query.ranks_per_node, index.fits_of_worlds());
+  if (worlds.empty()) return {};
+  if (worlds.size() > 1) {
+    std::vector<const Curve*> one_of_each;
+    for (const PredictedWorld& world : worlds) one_of_each.push_back(world.measured.front());
+    throw Error(StatusCode::invalid_argument, explain_ambiguity(query, one_of_each, environments));
+  }
+  return answer_for_other_ranks(worlds.front(), query);
+}
+
 }  // namespace
 
 DecisionTable::DecisionTable(DecisionSet set, std::vector<VariantFit> fits)
@@ -238,6 +262,10 @@ LookupAnswer DecisionTable::find(const LookupQuery& asked_for) const {
   std::vector<const Curve*> fitting = index_->admitted(query, regime_of(query));
   const bool is_other_environment = narrow_environment(query, fitting);
   if (fitting.empty()) {
+    if (auto predicted = find_for_other_ranks(*index_, query, set_.environments)) {
+      predicted->generation = set_.generation;
+      return *std::move(predicted);
+    }
     if (const auto others = other_regimes(*index_, query); !others.empty())
       throw Error(StatusCode::not_found, explain_other_regimes(query, others));
     throw Error(StatusCode::not_found, explain_absence(query, index_->all()));

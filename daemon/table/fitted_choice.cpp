@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colltune/model/fitted/variant_fits.h"
+#include "ratio_choice.h"
 
 namespace colltune {
 namespace {
@@ -53,6 +54,10 @@ bool is_clearly_faster(const FittedTime& one, const FittedTime& other) {
   return one.high < other.low;
 }
 
+std::chrono::nanoseconds scaled(std::chrono::nanoseconds time, double factor) {
+  return std::chrono::nanoseconds(std::llround(static_cast<double>(time.count()) * factor));
+}
+
 std::vector<RankedVariant>::iterator find_baseline(std::vector<RankedVariant>& ranked) {
   return std::ranges::find_if(ranked, &RankedVariant::is_baseline);
 }
@@ -62,54 +67,39 @@ bool is_in_reach(Bytes nearest, Bytes size) {
          size.value >= nearest.value / most_extrapolation;
 }
 
-/// The winner of a neighbouring size, for the asked size.
-struct NeighbourWinner {
-  RankedVariant entry;
-  FittedTime time;
-  Bytes won_at;
-};
-
-/// The one with the least time among the winners of both sizes that are clearly faster than
-/// `first`.
-std::optional<NeighbourWinner> find_faster_winner(const Neighbours& around, const Asked& asked,
-                                                  const FitsAtSize& fits, const Variant& first,
-                                                  const FittedTime& time_of_first) {
-  std::optional<NeighbourWinner> best;
-  for (const Decision* decision : {around.lower, around.upper}) {
-    Ranking there = rank_at(*decision, asked);
-    if (there.ranked.empty()) continue;
-    RankedVariant& winner = there.ranked.front();
-    if (winner.is_baseline || winner.variant == first || !is_proven(*decision, winner.variant))
-      continue;
-    const std::optional<FittedTime> time = fits.time_of(winner.variant);
-    if (!time || !is_clearly_faster(*time, time_of_first)) continue;
-    if (best && best->time.time <= time->time) continue;
-    best = {
-        .entry = std::move(winner), .time = *time, .won_at = decision->key.problem.message_size};
-  }
-  return best;
-}
-
+/// Puts what the ratios to the baseline choose first, with the times that follow from its ratio.
 void choose_between(const Neighbours& around, const Asked& asked, const FitsAtSize& fits,
                     Ranking& ranking) {
-  const Variant first = ranking.ranked.front().variant;
-  const std::optional<FittedTime> time_of_first = fits.time_of(first);
-  if (!time_of_first) return;
-  auto winner = find_faster_winner(around, asked, fits, first, *time_of_first);
-  if (!winner) return;
-  const Variant faster = winner->entry.variant;
+  const std::optional<RatioChoice> choice = choose_by_ratio(*around.lower, *around.upper, asked);
+  if (!choice || choice->entry.variant == ranking.ranked.front().variant) return;
+  const auto baseline = find_baseline(ranking.ranked);
+  if (baseline == ranking.ranked.end()) return;
+  RankedVariant chosen = choice->entry;
+  const std::optional<FittedTime> of_baseline = fits.time_of(baseline->variant);
+  const double time =
+      (of_baseline ? of_baseline->time : static_cast<double>(baseline->median.count())) *
+      choice->ratio;
+  const double factor = time / static_cast<double>(chosen.median.count());
+  for (const auto field : {&RankedVariant::median, &RankedVariant::low, &RankedVariant::high})
+    chosen.*field = scaled(chosen.*field, factor);
+  chosen.speedup_over_baseline = 1 / choice->ratio;
   std::erase_if(ranking.ranked,
-                [&](const RankedVariant& ranked) { return ranked.variant == faster; });
-  ranking.ranked.insert(ranking.ranked.begin(), std::move(winner->entry));
-  ranking.reason = "between " + format_bytes(around.lower->key.problem.message_size) + " and " +
-                   format_bytes(around.upper->key.problem.message_size) + ": won at " +
-                   format_bytes(winner->won_at) + ", and is predicted to take " +
-                   text_of(winner->time) + " here, clearly less than " + to_string(first) +
-                   " with " + text_of(*time_of_first);
-  ranking.verdict = find_baseline(ranking.ranked) == ranking.ranked.end() ? Verdict::no_baseline
-                                                                          : Verdict::displaced;
+                [&](const RankedVariant& ranked) { return ranked.variant == chosen.variant; });
+  std::array<char, 32> share{};
+  std::snprintf(share.data(), share.size(), "%.2f", choice->ratio);
+  ranking.reason =
+      "between " + format_bytes(around.lower->key.problem.message_size) + " and " +
+      format_bytes(around.upper->key.problem.message_size) + ": " +
+      (chosen.is_baseline
+           ? "by what they took over the baseline's time there, none that is proven at "
+             "either gains a tenth: the baseline"
+           : "proven at one of them, and by what it took over the baseline's time "
+             "there the fastest here, with " +
+                 std::string(share.data()) + " of it");
+  ranking.verdict = chosen.is_baseline ? Verdict::undecided : Verdict::displaced;
   ranking.status = DecisionStatus::provisional;
   ranking.confirmation = {};
+  ranking.ranked.insert(ranking.ranked.begin(), std::move(chosen));
 }
 
 void choose_outside(Bytes nearest, const FitsAtSize& fits, Ranking& ranking) {
@@ -137,8 +127,7 @@ void set_times(const FitsAtSize& fits, std::vector<RankedVariant>& ranked) {
     if (!time || one.median.count() <= 0) continue;
     const double factor = time->time / static_cast<double>(one.median.count());
     for (const auto field : {&RankedVariant::median, &RankedVariant::low, &RankedVariant::high})
-      one.*field = std::chrono::nanoseconds(
-          std::llround(static_cast<double>((one.*field).count()) * factor));
+      one.*field = scaled(one.*field, factor);
     if (of_baseline) one.speedup_over_baseline = of_baseline->time / time->time;
   }
 }

@@ -13,8 +13,8 @@ namespace colltune {
 /// Changes a ranking for a size that was not measured by the fits of its curve; nothing if the
 /// curve has none, or if the size is beyond the measured ones by more than `most_extrapolation`.
 ///
-/// Between two sizes a variant that won at one of them comes first if its predicted interval lies
-/// wholly below that of the first one. Outside the measured sizes the baseline comes first if its
+/// Between two sizes the variant of the least ratio to the baseline comes first (ratio_choice.h).
+/// Outside the measured sizes the baseline comes first if its
 /// predicted interval lies wholly below that of the first one. Times and speed-ups of
 /// variants that have a fit become the predicted ones.
 ///

@@ -187,7 +187,7 @@ DecisionTable::Index::Index(std::span<const Decision> decisions,
 
 void DecisionTable::Index::set_fits(std::span<const VariantFit> fits) {
   if (fits.empty()) return;
-  std::map<TuningKey, std::vector<const VariantFit*>> by_problem;
+  FitsOfWorlds by_problem;
   for (const VariantFit& fit : fits) by_problem[without_size(fit.key)].push_back(&fit);
   for (auto& [key, of_problem] : by_problem)
     std::ranges::sort(of_problem, {},
@@ -198,6 +198,9 @@ void DecisionTable::Index::set_fits(std::span<const VariantFit> fits) {
       const auto own = by_problem.find(without_size(curve.decisions.front()->key));
       if (own != by_problem.end()) curve.fits = own->second;
     }
+  for (const auto& [packed, curves] : curves_)
+    for (const Curve& curve : curves) by_problem.erase(without_size(curve.decisions.front()->key));
+  fits_of_worlds_ = std::move(by_problem);
 }
 
 std::vector<const Curve*> DecisionTable::Index::admitted(const LookupQuery& query,

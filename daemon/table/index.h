@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct Curve {
   std::vector<const VariantFit*> fits = {};
 };
 
+/// By key without size: the fits for keys of which nothing is decided, by variant.
+using FitsOfWorlds = std::map<TuningKey, std::vector<const VariantFit*>>;
+
 /// Curves by problem and family, pointing into the table's decisions. To find a decision takes one
 /// hash look-up, a walk over the worlds in which the problem was measured, and a binary search.
 class DecisionTable::Index {
@@ -56,6 +60,8 @@ class DecisionTable::Index {
   /// All curves, in no particular order.
   [[nodiscard]] std::vector<const Curve*> all() const;
 
+  [[nodiscard]] const FitsOfWorlds& fits_of_worlds() const { return fits_of_worlds_; }
+
  private:
   void set_fits(std::span<const VariantFit> fits);
 
@@ -66,6 +72,7 @@ class DecisionTable::Index {
   std::unordered_set<std::string> architectures_;  ///< the curves' `architecture` points into these
   std::unordered_map<std::uint64_t, std::vector<Curve>> curves_;
   std::unordered_map<std::string, const Composition*, TextHash, std::equal_to<>> compositions_;
+  FitsOfWorlds fits_of_worlds_;
 };
 
 }  // namespace colltune

@@ -113,8 +113,10 @@ class Forced final : public Implementation {
   Cost cost(const Problem& problem, const Topology& topology,
             const Variant& variant) const override {
     const auto choice = choice_of(variant).value_or(Choice{});
-    return cost_of_native_call(problem, topology.ranks,
-                               steps_of(problem, choice.algorithm, topology.ranks));
+    const double steps = steps_of(problem, choice.algorithm, topology.ranks);
+    return choice.algorithm == Algorithm::nvls
+               ? cost_in_switch(problem, topology.ranks, steps)
+               : cost_of_native_call(problem, topology.ranks, steps);
   }
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_native_call(problem);

@@ -3,8 +3,10 @@
 
 #include "native.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "arithmetic/numerics.h"
 #include "colltune/kernels/nccl_library/nccl_environment.h"
@@ -244,6 +246,46 @@ Cost cost_of_native_call(const Problem& problem, int ranks, double steps) {
   return {.steps = steps,
           .bytes_per_rank = bus_bandwidth_factor(problem.collective, ranks) * size,
           .reduced_bytes = reduces(problem) ? size : 0};
+}
+
+Cost cost_in_switch(const Problem& problem, int ranks, double steps) {
+  Cost cost = cost_of_native_call(problem, ranks, steps);
+  if (problem.collective == Collective::all_reduce)
+    cost.bytes_per_rank = static_cast<double>(problem.message_size.value) * (1 + 1.0 / ranks);
+  return cost;
+}
+
+bool is_reduced_in_switch(const Problem& problem, const Topology& topology) {
+  if (problem.collective != Collective::all_reduce || topology.nodes > 1 || topology.ranks <= 2)
+    return false;
+  // As NCCL 2.30's table of what its kernels for the switch exist for.
+  const bool is_sum = problem.reduce_op == ReduceOp::sum;
+  const bool is_extreme = problem.reduce_op == ReduceOp::min || problem.reduce_op == ReduceOp::max;
+  switch (problem.data_type) {
+    case DataType::f32:
+    case DataType::f64:
+      if (!is_sum) return false;
+      break;
+    case DataType::i32:
+    case DataType::u32:
+    case DataType::i64:
+    case DataType::u64:
+    case DataType::f16:
+    case DataType::bf16:
+      if (!is_sum && !is_extreme) return false;
+      break;
+    case DataType::i8:
+    case DataType::u8:
+    case DataType::f8e4m3:
+    case DataType::f8e5m2:
+      return false;
+  }
+  constexpr std::string_view prefix = "sm_";
+  constexpr int least = 90;
+  return std::ranges::all_of(topology.architectures, [&](const ArchitectureCount& one) {
+    return one.architecture.starts_with(prefix) &&
+           std::atoi(one.architecture.c_str() + prefix.size()) >= least;
+  });
 }
 
 }  // namespace colltune::nccl

@@ -65,5 +65,12 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// The lower bounds that NCCL's algorithms approach, with the given `steps` and the bytes that
 /// nccl-tests' bus bandwidth counts.
 [[nodiscard]] Cost cost_of_native_call(const Problem& problem, int ranks, double steps);
+/// The same for an algorithm that reduces in the switch (NVLS): for an all-reduce of S bytes each
+/// rank takes its n-th from the switch, reduced, and hands it back to all, S (1 + 1/n) through its
+/// link.
+[[nodiscard]] Cost cost_in_switch(const Problem& problem, int ranks, double steps);
+/// Whether NCCL, left to itself, reduces long messages of this kind in the switch: all-reduces of
+/// types and operators that it adds up, on one node of more than two GPUs, all sm_90 or later.
+[[nodiscard]] bool is_reduced_in_switch(const Problem& problem, const Topology& topology);
 
 }  // namespace colltune::nccl

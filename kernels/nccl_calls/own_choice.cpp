@@ -49,9 +49,13 @@ class OwnChoiceEntry final : public Implementation {
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "nccl;" + to_string(variant);
   }
-  /// No algorithm reaches all ranks in fewer than log2 n steps.
+  /// No algorithm of its own reaches all ranks in fewer than log2 n steps. Where it may reduce in
+  /// the switch, the bytes are those of that, which is what it does with long messages.
   Cost cost(const Problem& problem, const Topology& topology, const Variant&) const override {
-    return cost_of_native_call(problem, topology.ranks, std::ceil(std::log2(topology.ranks)));
+    const double steps = std::ceil(std::log2(topology.ranks));
+    return is_reduced_in_switch(problem, topology)
+               ? cost_in_switch(problem, topology.ranks, steps)
+               : cost_of_native_call(problem, topology.ranks, steps);
   }
   Numerics numerics(const Problem& problem, const Variant&) const override {
     return numerics_of_native_call(problem);

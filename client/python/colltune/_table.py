@@ -41,12 +41,12 @@ class Ranked(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Where a model expects the winner's time, of a size that was not measured: 90 % of the times that were left out of the model
-    lay within these bounds."""
+    """Where a model expects the winner's time, of a size or number of ranks that was not measured: 90 % of the times that were
+    left out of the model lay within these bounds."""
 
     low_ns: int
     high_ns: int
-    model: str  # "alpha_beta"
+    model: str  # "alpha_beta"; "loggp" where the match is "other_ranks"
 
 
 class Whole:
@@ -271,7 +271,8 @@ class Table(Closing):
              **more: Union[str, int, bool, None]) -> Answer:
         """The answer for one call of this size. 0 is left open, as is what is not said: op (then "sum"), in_place, registered, graph_capture,
         architecture, layout, interconnect, placement, family, numeric_class, calling, input, members, mesh_shape, mesh_steps,
-        mesh_form, at_least, environment, generation. Raises Error(invalid_argument) if several worlds fit, Error(not_found) if
+        mesh_form, at_least ("other_ranks": also what a daemon's models say of a number of ranks that was not measured),
+        environment, generation. Raises Error(invalid_argument) if several worlds fit, Error(not_found) if
         nothing does."""
         call = (collective, dtype, nodes, ranks_per_node, op)
         key: Any = (*call, *more.items()) if more else call

@@ -12,9 +12,10 @@
 #include "colltune/db/store.h"
 #include "colltune/decide/confirm.h"
 #include "colltune/decide/sweep_summary.h"
+#include "colltune/journal/fit_maker.h"
 #include "colltune/journal/sweep_journal.h"
+#include "colltune/kernels/catalogue.h"
 #include "colltune/machine/control_groups.h"
-#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/supervise/supervise.h"
 #include "confirm_launch_command.h"
 #include "confirm_launch_plan.h"
@@ -168,8 +169,9 @@ class Confirmer {
       if (step.decision != decision) changed.push_back(std::move(step.decision));
     }
     if (!changed.empty()) {
+      const Implementations catalogue = make_catalogue();
       Store store(options_.database);
-      generation_ = store.publish(changed, utc_now(), fits_of).number;
+      generation_ = store.publish(changed, utc_now(), fit_maker_of(catalogue)).number;
     }
     return has_successors;
   }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "colltune/db/store.h"
+#include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
 namespace {
@@ -96,6 +97,25 @@ std::vector<SweepEvidence> earlier_evidence(const std::filesystem::path& databas
   return evidence;
 }
 
+std::vector<Quarantined> quarantined_of(std::span<const QuarantineRecord> records) {
+  std::vector<Quarantined> trials;
+  for (const QuarantineRecord& record : records)
+    trials.push_back({.key_digest = digest_of_value(record.key),
+                      .variant = to_string(record.variant),
+                      .reason = record.reason});
+  return trials;
+}
+
+EarlierFindings read_findings(const std::filesystem::path& database,
+                              const std::string& environment_digest) {
+  const StoreReader reader(database);
+  EarlierFindings found{.quarantined = quarantined_of(reader.quarantines()),
+                        .decisions = {},
+                        .measured = measured_earlier(database, environment_digest)};
+  if (!reader.generations().empty()) found.decisions = reader.published().decisions;
+  return found;
+}
+
 std::vector<Measurement> measured_earlier(const std::filesystem::path& database,
                                           const std::string& environment_digest) {
   const StoreReader reader(database);
@@ -141,7 +161,8 @@ void refuse_empty(const SweepPlan& plan) {
                   listed({reasons.begin(), reasons.end()}));
 }
 
-void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available) {
+std::string why_not_in_memory(const SweepPlan& plan, const Availability& availability,
+                              Bytes available) {
   const Cell* largest = nullptr;
   Bytes most;
   for (const Cell& cell : plan.cells) {
@@ -150,12 +171,15 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
     largest = &cell;
     most = needed;
   }
-  if (largest == nullptr || most <= available) return;
-  throw Error(
-      StatusCode::failed_precondition,
-      fmt::format("{} does not fit: {}; leave out the largest sizes, start fewer ranks or allow "
-                  "more memory",
-                  describe_key(largest->key), why_too_large(most, available)));
+  if (largest == nullptr || most <= available) return {};
+  return fmt::format(
+      "{} does not fit: {}; leave out the largest sizes, start fewer ranks or allow more memory",
+      describe_key(largest->key), why_too_large(most, available));
+}
+
+void refuse_too_large(const SweepPlan& plan, const Availability& availability, Bytes available) {
+  if (std::string why = why_not_in_memory(plan, availability, available); !why.empty())
+    throw Error(StatusCode::failed_precondition, why);
 }
 
 std::string leave_out_too_large(SweepPlan& plan, const Availability& availability,

@@ -11,6 +11,7 @@
 #include "colltune/db/records.h"
 #include "colltune/decide/settle.h"
 #include "colltune/sweep/passes/sweep.h"
+#include "colltune/sweep/plan/sweep_plan.h"
 #include "colltune/sweep/ranks/availability.h"
 
 namespace colltune {
@@ -31,6 +32,19 @@ inline constexpr int exit_incomplete = 6;
 [[nodiscard]] std::vector<Measurement> measured_earlier(const std::filesystem::path& database,
                                                         const std::string& environment_digest);
 
+/// What earlier sweeps of a database found that a plan depends on.
+struct EarlierFindings {
+  std::vector<Quarantined> quarantined;
+  std::vector<Decision> decisions;  ///< published; none before the first publication
+  std::vector<Measurement> measured;
+};
+/// Reads them without becoming the database's owner, so while another process sweeps as well.
+/// Throws what StoreReader throws.
+[[nodiscard]] EarlierFindings read_findings(const std::filesystem::path& database,
+                                            const std::string& environment_digest);
+
+[[nodiscard]] std::vector<Quarantined> quarantined_of(std::span<const QuarantineRecord> records);
+
 /// Describes for a person what the publication changes: how many decisions were settled in which
 /// way, and the reason for each that was replaced or kept.
 [[nodiscard]] std::string describe_publication(std::span<const Settled> settled);
@@ -48,6 +62,10 @@ void refuse_too_large(const SweepPlan& plan, const Availability& availability, B
 /// all fit. Pure: all ranks that have the same plan leave out the same.
 [[nodiscard]] std::string leave_out_too_large(SweepPlan& plan, const Availability& availability,
                                               Bytes available);
+
+/// What refuse_too_large says of the plan; empty where it does not throw.
+[[nodiscard]] std::string why_not_in_memory(const SweepPlan& plan, const Availability& availability,
+                                            Bytes available);
 
 /// What a sweep did not reach.
 struct Missing {

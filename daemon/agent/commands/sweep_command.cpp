@@ -24,6 +24,7 @@
 #include "colltune/decide/null_test.h"
 #include "colltune/decide/sweep_summary.h"
 #include "colltune/decide/trials.h"
+#include "colltune/journal/fit_maker.h"
 #include "colltune/json/output_file.h"
 #include "colltune/machine/control_groups.h"
 #include "colltune/sweep/passes/report.h"
@@ -144,15 +145,6 @@ SweepState state_of(SweepEnd end) {
   return end == SweepEnd::complete ? SweepState::complete : SweepState::partial;
 }
 
-std::vector<Quarantined> quarantined(const SweepJournal& journal) {
-  std::vector<Quarantined> trials;
-  for (const QuarantineRecord& record : journal.quarantines())
-    trials.push_back({.key_digest = digest_of_value(record.key),
-                      .variant = to_string(record.variant),
-                      .reason = record.reason});
-  return trials;
-}
-
 /// The measurements that may decide. Excludes variants that were right and fast in an earlier
 /// launch of this sweep but have been quarantined since.
 std::vector<Measurement> without(std::span<const Quarantined> in_quarantine,
@@ -195,18 +187,20 @@ void finish_results() {
 /// Rank 0 decides, publishes and prints.
 int conclude(const SweepOptions& options, const AgentProcess& process, const SweepPlan& plan,
              const Availability& availability, const SweepOutcome& outcome,
-             const Environment& environment, SweepJournal& journal) {
+             const Environment& environment, const Implementations& catalogue,
+             SweepJournal& journal) {
   const std::string environment_digest = digest_of(environment);
   const std::string& sweep_uuid = journal.sweep_uuid();
   // Includes variants that were quarantined during the sweep.
-  const auto credited = without(quarantined(journal), outcome.measurements);
+  const auto credited = without(quarantined_of(journal.quarantines()), outcome.measurements);
   const auto decisions = decide(credited, plan.decision, sweep_uuid);
   const auto settled = settle_with_earlier(options, plan, environment_digest, credited, journal);
   const Missing missing = missing_of(plan, outcome.measurements, decisions);
   const auto elapsed = std::chrono::steady_clock::now() - process.begin;
   const auto generation = journal.finish(
       state_of(outcome.end), decisions, to_publish(settled),
-      to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)));
+      to_text(summary_of(plan, availability, outcome, decisions, options.launch_of, elapsed)),
+      fit_maker_of(catalogue));
   if (process.take_findings) {
     process.take_findings({.plan = plan,
                            .measurements = outcome.measurements,
@@ -307,6 +301,15 @@ int leave_to_next_launch(const AgentProcess& process, const SweepPlan& plan, std
   return static_cast<int>(code);
 }
 
+/// `why_refused`: why the sweep would not begin; empty if it would.
+std::string dry_run_text(const SweepPlan& plan, const std::string& why_refused) {
+  std::string text =
+      fmt::format("{}\nIt takes {:.0f} s at the least, preparation besides.\n", render_plan(plan),
+                  static_cast<double>(least_duration(plan, {}).count()) / 1e9);
+  if (!why_refused.empty()) text += fmt::format("It would be refused here: {}\n", why_refused);
+  return text;
+}
+
 }  // namespace
 
 int run_sweep_command(const SweepOptions& options, const AgentProcess& process) {
@@ -333,39 +336,36 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   // What earlier sweeps found goes into the plan. A database that is not there has found nothing,
   // and is made once the plan stands, so that a plan that fails leaves no trace.
   std::unique_ptr<SweepJournal> journal;
-  std::vector<Quarantined> in_quarantine;
-  std::vector<Decision> decisions;
-  std::vector<Measurement> measured;
+  EarlierFindings earlier;
   run_on_rank_zero(control, [&] {
-    if (options.dry_run || !options.database || !std::filesystem::exists(*options.database)) return;
-    journal = std::make_unique<SweepJournal>(options.database, options.results);
-    in_quarantine = quarantined(*journal);
-    decisions = journal->decisions();
-    measured = measured_earlier(*options.database, digest);
+    if (!options.database || !std::filesystem::exists(*options.database)) return;
+    // A plan that is only shown neither changes the database nor waits for its owner.
+    if (!options.dry_run)
+      journal = std::make_unique<SweepJournal>(options.database, options.results);
+    earlier = read_findings(*options.database, digest);
   });
-  SweepPlan plan =
-      share_plan(control, spec, availability, catalogue, digest,
-                 {.quarantined = in_quarantine, .decisions = decisions, .measured = measured});
+  SweepPlan plan = share_plan(control, spec, availability, catalogue, digest,
+                              {.quarantined = earlier.quarantined,
+                               .decisions = earlier.decisions,
+                               .measured = earlier.measured});
   run_on_rank_zero(control, [&] {
     if (!options.dry_run) refuse_empty(plan);
     if (options.share_gpus) refuse_pretended_hosts(plan);
   });
-  if (options.dry_run) {
-    if (is_first)
-      fmt::print("{}\nIt takes {:.0f} s at the least, preparation besides.\n", render_plan(plan),
-                 static_cast<double>(least_duration(plan, {}).count()) / 1e9);
-    return 0;
-  }
   // The least memory that any rank sees, which is what its node has left.
   std::int64_t least_memory = -static_cast<std::int64_t>(
       std::min<std::uint64_t>(available_memory().value, std::numeric_limits<std::int64_t>::max()));
   control.all_reduce_max({&least_memory, 1});
   const Bytes memory{static_cast<std::uint64_t>(-least_memory)};
   // A configuration names sizes that somebody wants; a trace, what a program happens to call.
-  if (options.trace)
-    if (const std::string too_large = leave_out_too_large(plan, availability, memory);
-        !too_large.empty() && is_first && !options.quiet)
-      fmt::print(stderr, "{}\n", too_large);
+  std::string too_large;
+  if (options.trace) too_large = leave_out_too_large(plan, availability, memory);
+  if (options.dry_run) {
+    if (is_first)
+      fmt::print("{}", dry_run_text(plan, why_not_in_memory(plan, availability, memory)));
+    return 0;
+  }
+  if (!too_large.empty() && is_first && !options.quiet) fmt::print(stderr, "{}\n", too_large);
   run_on_rank_zero(control, [&] {
     refuse_empty(plan);
     if (!options.allow_oversubscribe) refuse_oversubscription(plan);
@@ -415,7 +415,8 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   }
   int code = 0;
   run_on_rank_zero(control, [&] {
-    code = conclude(options, process, plan, availability, outcome, environment, *journal);
+    code =
+        conclude(options, process, plan, availability, outcome, environment, catalogue, *journal);
   });
   std::int64_t agreed = code;
   control.all_reduce_max({&agreed, 1});

@@ -63,8 +63,16 @@ std::vector<std::string> variants_of(const Cell& cell) {
   std::vector<std::string> words;
   for (const auto& planned : cell.variants)
     words.push_back(to_string(planned.variant) + (planned.is_baseline ? "*" : "") +
-                    (planned.is_twin ? "**" : ""));
+                    (planned.is_twin ? "**" : "") + (planned.is_audit ? "***" : ""));
   return words;
+}
+
+std::size_t audited_of(const SweepPlan& plan) {
+  std::size_t audited = 0;
+  for (const Cell& cell : plan.cells)
+    audited += static_cast<std::size_t>(
+        std::ranges::count_if(cell.variants, [](const auto& planned) { return planned.is_audit; }));
+  return audited;
 }
 
 /// Skipped entries that differ in the problem alone share one line.
@@ -101,13 +109,18 @@ std::string render_plan(const SweepPlan& plan) {
   text += "\n\nWorlds:\n";
   for (const auto& world : plan.worlds)
     text += fmt::format("  {}: {} rank(s)\n", describe(world.topology), world.ranks.size());
-  text += "\nMeasured (* is the baseline, ** the same once more, for the null test):\n";
+  text += "\nMeasured (* is the baseline, ** the same once more, for the null test";
+  if (plan.pruned > 0) text += ",\n*** pruned, but measured to see whether that was right";
+  text += "):\n";
   const std::optional<double> weights = sum_of_weights(plan);
   for (const auto& cell : plan.cells) {
     std::string key = "  " + describe_in_world(plan, cell.world, cell.key.problem);
     if (weights) key += fmt::format(" ({:.3g} % of the weight)", 100 * cell.weight / *weights);
     text += wrapped(key + ":", variants_of(cell));
   }
+  if (plan.pruned > 0)
+    text += fmt::format("\nPruned by predicted times: {} trials, {} of them measured as an audit\n",
+                        plan.pruned, audited_of(plan));
   if (!plan.skipped.empty()) text += "\nSkipped:\n" + render_skipped(plan);
   return text;
 }

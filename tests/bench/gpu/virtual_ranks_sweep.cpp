@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "colltune/decide/decide.h"
+#include "colltune/journal/fit_maker.h"
 #include "colltune/journal/sweep_journal.h"
 #include "colltune/kernels/catalogue.h"
 #include "colltune/kernels/communication/thread_communicator.h"
@@ -68,7 +69,8 @@ void run_rank(Job& job, ControlPlane& control, Communicator& launch) {
   job.result.decisions = decide(outcome.measurements, plan.decision, journal->sweep_uuid());
   const SweepState state =
       outcome.end == SweepEnd::complete ? SweepState::complete : SweepState::partial;
-  job.result.generation = *journal->finish(state, job.result.decisions, job.result.decisions, "{}");
+  job.result.generation = *journal->finish(state, job.result.decisions, job.result.decisions, "{}",
+                                           fit_maker_of(catalogue));
   job.result.outcome = std::move(outcome);
 }
 

@@ -12,6 +12,7 @@
 #include "colltune/client.h"
 #include "colltune/client/client.h"
 #include "colltune/model/fitted/variant_fits.h"
+#include "colltune/model/fitted/world_fits.h"
 #include "daemon.h"
 
 namespace colltune {
@@ -205,6 +206,101 @@ TEST_F(ServedFittedAnswers, TheCInterfaceFillsAStructureOfAnyVersion) {
   colltune_answer_free(between);
   colltune_answer_free(measured);
   colltune_close(client);
+}
+
+/// What sweeps of 2 and 4 ranks decided: one variant takes a step per rank, the default a step per
+/// power of two.
+std::vector<Decision> decisions_of_two_worlds() {
+  std::vector<Decision> decisions;
+  for (const int ranks : {2, 4})
+    for (std::uint64_t size = KiB; size <= 64 * KiB; size *= 4) {
+      const auto ring = static_cast<int>(1000 * (ranks - 1) + size / 8);
+      const auto base = static_cast<int>(3000 * ranks / 2 + size);
+      Decision made = decision(test_key(size), {ranked("cpu.ring", ring, double(base) / ring),
+                                                ranked("mpi.default", base, 1.0)});
+      made.key.topology = *with_ranks_per_node(made.key.topology, ranks);
+      made.verdict = Verdict::displaced;
+      decisions.push_back(std::move(made));
+    }
+  return decisions;
+}
+
+std::optional<StepCount> counts_of(const TuningKey& key, const RankedVariant& variant) {
+  const double ranks = key.topology.ranks;
+  return StepCount{.steps = variant.is_baseline ? std::log2(ranks) : ranks - 1,
+                   .bytes_per_rank = static_cast<double>(key.problem.message_size.value)};
+}
+
+class OtherRanks : public testing::Cli {
+ protected:
+  OtherRanks() {
+    Store store(database);
+    store.put_environment(test_environment());
+    store.begin_sweep(testing::sweep("sweep-1", "2026-01-01T00:00:00Z"));
+    store.finish_sweep("sweep-1", SweepState::complete, "2026-01-01T00:01:00Z", "{}");
+    store.publish(decisions_of_two_worlds(), "2026-01-01T00:01:00Z",
+                  [](std::span<const Decision> all) { return fits_with_worlds(all, counts_of); });
+  }
+
+  [[nodiscard]] Result ask(const std::vector<std::string>& more) const {
+    std::vector<std::string> all{"lookup", "all_reduce",       "--dtype", "f32",     "--nodes",
+                                 "1",      "--ranks-per-node", "8",       "--bytes", "16384"};
+    all.insert(all.end(), more.begin(), more.end());
+    return colltune(all);
+  }
+};
+
+TEST_F(OtherRanks, ALookupThatAcceptsItIsAnsweredByTheModel) {
+  const Result answer = ask({"--db", database, "--match", "other_ranks"});
+  ASSERT_EQ(answer.code, 0) << answer.errors;
+  EXPECT_THAT(answer.out, HasSubstr("winner       cpu.ring"));
+  EXPECT_THAT(answer.out, HasSubstr("source       predicted (from 16KiB), match other_ranks"));
+  EXPECT_THAT(answer.out, HasSubstr(" us by loggp (90 % interval)"));
+  EXPECT_THAT(answer.out, HasSubstr("nothing was measured with 8"));
+  const auto json = json_of(ask({"--db", database, "--match", "other_ranks", "--json"}));
+  EXPECT_EQ(json["match"], "other_ranks");
+  EXPECT_EQ(json["prediction"]["model"], "loggp");
+  for (const char* level : {"exact", "nearest_size", "any_environment"})
+    EXPECT_EQ(ask({"--db", database, "--match", level}).code, 3) << level;
+  EXPECT_EQ(ask({"--db", database}).code, 3);
+}
+
+TEST_F(OtherRanks, ADaemonItsClientsAndTheCInterfaceAnswerAlike) {
+  testing::DaemonProcess daemon(folder, database);
+  daemon.wait_until_ready();
+  const Client client(daemon.address, std::chrono::seconds(60));
+  const LookupAnswer answer = client
+                                  .lookup_once({.problem = test_key(16 * KiB).problem,
+                                                .nodes = 1,
+                                                .ranks_per_node = 8,
+                                                .at_least = MatchLevel::other_ranks})
+                                  .answer;
+  EXPECT_EQ(answer.match, MatchLevel::other_ranks);
+  ASSERT_TRUE(answer.prediction);
+  EXPECT_EQ(answer.prediction->model, "loggp");
+  EXPECT_EQ(answer.decision.key.topology.ranks, 8);
+
+  colltune_error error{.struct_size = sizeof error, .code = 0, .message = ""};
+  colltune_client* c_client = nullptr;
+  ASSERT_EQ(colltune_open(daemon.address.c_str(), 60'000, &c_client, &error), 0) << error.message;
+  colltune_query query{};
+  query.struct_size = sizeof query;
+  query.collective = "all_reduce";
+  query.data_type = "f32";
+  query.message_size_bytes = 16 * KiB;
+  query.nodes = 1;
+  query.ranks_per_node = 8;
+  colltune_answer* found = nullptr;
+  EXPECT_EQ(colltune_lookup_once(c_client, &query, &found, &error), 5);
+  query.at_least = "other_ranks";
+  ASSERT_EQ(colltune_lookup_once(c_client, &query, &found, &error), 0) << error.message;
+  EXPECT_STREQ(colltune_answer_match(found), "other_ranks");
+  colltune_prediction prediction{
+      .struct_size = sizeof prediction, .low_ns = 0, .high_ns = 0, .model = nullptr};
+  EXPECT_EQ(colltune_answer_prediction(found, &prediction), 0);
+  EXPECT_STREQ(prediction.model, "loggp");
+  colltune_answer_free(found);
+  colltune_close(c_client);
 }
 
 }  // namespace

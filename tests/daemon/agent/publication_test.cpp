@@ -130,6 +130,17 @@ TEST(TooLarge, IsRefusedWithNeededAndAvailable) {
             StatusCode::failed_precondition);
 }
 
+TEST(TooLarge, APlanThatIsShownSaysWhy) {
+  SweepPlan plan = plan_of({key(1024), key(64 << 20)});
+  plan.worlds = {{.ranks = {0, 1}}};
+  for (Cell& cell : plan.cells) cell.key.calling = Calling::persistent;
+  const Availability availability{
+      .kinds = {Capability{}}, .kind_of_rank = {0, 0}, .node_of_rank = {0, 0}};
+  EXPECT_EQ(why_not_in_memory(plan, availability, {256 << 20}), "");
+  EXPECT_EQ(why_not_in_memory(plan, availability, {200 << 20}),
+            error_of([&] { refuse_too_large(plan, availability, {200 << 20}); }).what());
+}
+
 // One call of a program that does not fit says nothing against its others.
 TEST(TooLarge, IsLeftOutOfAProgramsCallsWithTheReason) {
   SweepPlan plan = plan_of({key(1024), key(64 << 20), key(4096)});
@@ -217,6 +228,39 @@ TEST(EarlierEvidence, IsThatOfThePlansKeysAndOfSweepsThatEnded) {
   EXPECT_EQ(of_hot[0].sweep_uuid, "hot");
   hot.calling = own.calling == Calling::each ? Calling::persistent : Calling::each;
   EXPECT_TRUE(earlier_evidence(path, digest, plan_of({hot}), "b", {}).empty());
+}
+
+TEST(Findings, AreReadWhileAnotherProcessOwnsTheDatabase) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "tuning.db").string();
+  TuningKey own = key(1024);
+  own.environment_digest = digest_of(Environment{});
+  Store store(path);
+  (void)store.put_environment({});
+  EXPECT_TRUE(read_findings(path, own.environment_digest).decisions.empty());
+  store.begin_sweep({.uuid = "s",
+                     .started_at = "t",
+                     .configuration = "{}",
+                     .environment_digest = own.environment_digest});
+  Measurement measured = trial({"fast"}, own);
+  measured.slowest_ranks.assign(measured.samples.size(), 0);
+  store.append("s", std::span(&measured, 1));
+  store.finish_sweep("s", SweepState::complete, "t", "{}");
+  const Decision decision = decision_for(own);
+  store.publish(std::span(&decision, 1), "t");
+  store.quarantine({.key = own,
+                    .variant = parse_variant("hangs"),
+                    .failures = 2,
+                    .reason = "hung twice",
+                    .since = "t"});
+  const EarlierFindings found = read_findings(path, own.environment_digest);
+  ASSERT_EQ(found.measured.size(), 1U);
+  EXPECT_EQ(found.measured[0].key, own);
+  ASSERT_EQ(found.decisions.size(), 1U);
+  ASSERT_EQ(found.quarantined.size(), 1U);
+  EXPECT_EQ(found.quarantined[0].variant, "hangs");
+  EXPECT_EQ(found.quarantined[0].key_digest, digest_of_value(own));
+  EXPECT_TRUE(read_findings(path, "another").measured.empty());
 }
 
 TEST(Publication, DecisionsOfTwoRegimesLiveSideBySide) {

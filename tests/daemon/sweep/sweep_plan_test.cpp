@@ -417,6 +417,19 @@ TEST(LeastDuration, CountsTheCallsOfVariantsThatSettle) {
   EXPECT_EQ(least_duration(plan, policy), settled + plan.passes * 100 * call);
 }
 
+TEST(LeastDuration, TakesForecastsForWhatTheyAre) {
+  using namespace std::chrono_literals;
+  SweepPlan plan{.cells = {{.variants = {{.call_limit = 10s}}}}, .passes = 1};
+  const MeasurePolicy policy;
+  PlannedVariant& planned = plan.cells[0].variants[0];
+  planned.forecast = Forecast{.time = 2ms, .low = 1ms, .high = 3ms};
+  const auto by_forecast = least_duration(plan, policy);
+  planned.forecast.reset();
+  EXPECT_EQ(least_duration(plan, policy), by_forecast) << "10 s are 1 ms on fast links";
+  planned.forecast = Forecast{.time = 1s, .low = 900ms, .high = 1100ms};
+  EXPECT_GT(least_duration(plan, policy), 10 * 900ms);
+}
+
 TEST(RenderPlan, ListsWorldsVariantsAndReasons) {
   const auto never = [](const Problem&, const Topology&, const Capability&, const Variant&) {
     return Support::no("not Open MPI");

@@ -74,8 +74,9 @@ typedef struct colltune_query {
   const char* calling;
   const char* input;
   int graph_capture;    /* 0 or 1: the calls are captured into a graph */
-  const char* at_least; /* "exact", "nearest_size"; NULL: "any_environment". Older callers'
-                         * structures end before these two. */
+  const char* at_least; /* "exact", "nearest_size"; NULL: "any_environment"; "other_ranks": also
+                         * what models say of a number of ranks per node that was not measured.
+                         * Older callers' structures end before these two. */
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:
@@ -303,13 +304,14 @@ typedef struct colltune_apply {
  * the answer or apply is NULL, struct_size is less than the structure's first version, or the rank
  * is out of range; then *apply is as it was. */
 int colltune_answer_apply(const colltune_answer* answer, size_t rank, colltune_apply* apply);
-/* Where a model expects the winner's time, of a size that was not measured: within these bounds lay
- * 90 % of the measured times that were left out of the model. The text belongs to the answer. */
+/* Where a model expects the winner's time, of a size or a number of ranks that was not measured:
+ * within these bounds lay 90 % of the measured times that were left out of the model. The text
+ * belongs to the answer. */
 typedef struct colltune_prediction {
   size_t struct_size;
   int64_t low_ns;
   int64_t high_ns;
-  const char* model; /* "alpha_beta" */
+  const char* model; /* "alpha_beta"; "loggp" where the match is "other_ranks" */
 } colltune_prediction;
 /* Fills as much of *prediction as its struct_size says. Returns 0; 5 (not found) where the size was
  * measured, no model was fitted to the winner's times, or the answer comes from a table, which

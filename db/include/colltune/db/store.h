@@ -15,7 +15,8 @@
 
 namespace colltune {
 
-/// What models make of all decisions of a generation. It must depend on them alone.
+/// What models make of all decisions of a generation. It must depend on them, and on what is known
+/// of their variants, alone.
 using FitMaker = std::function<std::vector<VariantFit>(std::span<const Decision>)>;
 
 /// The tuning database, opened by its only owner, which alone writes and checkpoints. A second

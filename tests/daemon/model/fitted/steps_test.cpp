@@ -109,14 +109,17 @@ TEST(FitSteps, RefusesWhatItCannotTellApart) {
   EXPECT_THROW((void)fit_steps(times), Error);
 }
 
-/// The catalogue's cost of NCCL's own choice (kernels/nccl_calls/own_choice.cpp).
+/// The catalogue's cost of NCCL's own choice on H100 (kernels/nccl_calls/own_choice.cpp), which
+/// reduces in the switch with more than two ranks.
 StepCount own_choice(int ranks, Bytes size) {
-  return {.steps = std::ceil(std::log2(ranks)), .bytes_per_rank = ring(ranks, size).bytes_per_rank};
+  return {.steps = std::ceil(std::log2(ranks)),
+          .bytes_per_rank = ranks > 2 ? static_cast<double>(size.value) * (1 + 1.0 / ranks)
+                                      : ring(ranks, size).bytes_per_rank};
 }
 
 /// The all_reduce tables of NCCL on H100 that XLA ships (throughputs turned into times), in us: the
-/// figures for 8 ranks from those for 2 and 4. From 16 MiB on 8 ranks take less than 4 do, because
-/// NCCL runs another algorithm there, in the switch; known steps do not say that.
+/// figures for 8 ranks from those for 2 and 4. Below 256 KiB the table is not monotone, and nothing
+/// predicts it there.
 TEST(FitSteps, PredictsEightH100FromTwoAndFour) {
   struct Measured {
     std::uint64_t size;
@@ -144,9 +147,11 @@ TEST(FitSteps, PredictsEightH100FromTwoAndFour) {
     const double time = *time_in_world(fit, times, {one.size}, own_choice(8, {one.size}));
     errors.push_back(std::abs(time / (1000 * one.eight) - 1));
   }
-  const auto at = [&](std::size_t row) { return errors.at(row); };
-  for (const std::size_t row : {2, 3, 4}) EXPECT_LE(at(row), 0.25) << table.at(row).size;
+  for (std::size_t row = 2; row < table.size(); ++row)
+    EXPECT_LE(errors.at(row), 0.25) << table.at(row).size;
   for (const double error : errors) EXPECT_LE(error, 0.5);
+  std::ranges::sort(errors);
+  EXPECT_LE(errors.at(errors.size() / 2), 0.10);
 }
 
 }  // namespace

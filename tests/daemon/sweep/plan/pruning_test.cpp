@@ -24,6 +24,7 @@ using std::chrono::nanoseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 PlannedVariant variant(const std::string& name, std::optional<Forecast> forecast = {},
@@ -118,6 +119,19 @@ TEST(Pruning, AuditsOneInTwentyAndAtLeastOne) {
                 "pruned: predicted to take 900 us at least, and another of its family 11 us at "
                 "most");
   }
+}
+
+TEST(Pruning, APlanThatIsShownSaysWhatIsPruned) {
+  SweepPlan plan = plan_of(1, 2);
+  plan.worlds.resize(1);
+  EXPECT_THAT(render_plan(plan), Not(HasSubstr("pruned")));
+  prune(plan);
+  const std::string text = render_plan(plan);
+  EXPECT_THAT(text, HasSubstr("*** pruned, but measured to see whether that was right"));
+  EXPECT_THAT(text,
+              HasSubstr("\nPruned by predicted times: 2 trials, 1 of them measured as an audit\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("good bad[01]\\*\\*\\*"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("bad[01]: pruned: predicted to take 900 us"));
 }
 
 TEST(Pruning, TheAuditIsDrawnBySeedAndKeyAlone) {

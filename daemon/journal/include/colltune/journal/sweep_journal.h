@@ -51,9 +51,10 @@ class SweepJournal final : public Journal {
   void append(std::span<const Measurement> measurements) override;
   /// Publishes `published`, if not empty, and closes the sweep's record. A results file gets
   /// `found`, the decisions of this sweep alone. The generation is empty without a database or if
-  /// nothing is published.
+  /// nothing is published. Its fits are what `fits_of` makes of all its decisions.
   std::optional<Generation> finish(SweepState state, std::span<const Decision> found,
-                                   std::span<const Decision> published, const std::string& summary);
+                                   std::span<const Decision> published, const std::string& summary,
+                                   const FitMaker& fits_of);
 
  private:
   void open_results(bool replaces);

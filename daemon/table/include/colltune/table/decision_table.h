@@ -31,11 +31,16 @@ class DecisionTable {
   /// and the query alone.
   ///
   /// If the size was not measured, a fit may change the choice and tells how long it takes:
-  /// `prediction`. Between two sizes the choice is that of the interpolated times, unless a variant
-  /// that won at one of them is predicted to be clearly faster (its interval lies wholly below). Up
+  /// `prediction`. Between two sizes the choice is the variant that is expected to take the least
+  /// of the baseline's time, by what was measured at these, among those proven at one of them. Up
   /// to 4 times beyond or below the measured sizes it is the winner at the nearest one, unless the
   /// baseline is predicted to be clearly faster. Farther away, and without fits, it is the winner
   /// at the nearest size.
+  ///
+  /// Of a number of ranks per node that was not measured, a query with `MatchLevel::other_ranks`,
+  /// `ranks_per_node` and no members gets what fits across worlds predict
+  /// (colltune/model/fitted/world_fits.h): the variant of the least predicted time among the
+  /// baselines and those that were proven with other numbers of ranks.
   ///
   /// Throws Error(invalid_argument) if the query is malformed, or fits several stored worlds (the
   /// message lists them and how to tell them apart). Throws Error(not_found) if nothing fits at the

@@ -35,11 +35,14 @@ enum class MatchLevel {
   exact = 0,            ///< problem, topology and environment
   nearest_size = 1,     ///< as exact, but between or outside the measured sizes
   any_environment = 2,  ///< problem and topology match, but some version or hardware fact does not
+  other_ranks = 3,  ///< as any_environment, but nothing was measured with so many ranks per node: a
+                    ///< model says it from measurements with other numbers
 };
-constexpr std::array<Named<MatchLevel>, 3> enum_names(MatchLevel) {
+constexpr std::array<Named<MatchLevel>, 4> enum_names(MatchLevel) {
   return {{{MatchLevel::exact, "exact"},
            {MatchLevel::nearest_size, "nearest_size"},
-           {MatchLevel::any_environment, "any_environment"}}};
+           {MatchLevel::any_environment, "any_environment"},
+           {MatchLevel::other_ranks, "other_ranks"}}};
 }
 constexpr std::string_view enum_title(MatchLevel) { return "match level"; }
 
@@ -112,12 +115,12 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
           .input = query.input.value_or(default_input)};
 }
 
-/// Where a model expects the time of a variant that was not measured at the size: within these
-/// bounds lay 90 % of the measured times that were left out of the model.
+/// Where a model expects the time of a variant that was not measured at the size, or with so many
+/// ranks: within these bounds lay 90 % of the measured times that were left out of the model.
 struct TimePrediction {
   std::chrono::nanoseconds low{};
   std::chrono::nanoseconds high{};
-  std::string model;  ///< "alpha_beta"
+  std::string model;  ///< "alpha_beta"; "loggp" with other numbers of ranks than were measured
 
   friend bool operator==(const TimePrediction&, const TimePrediction&) = default;
 };
@@ -137,7 +140,8 @@ struct LookupAnswer {
   MatchLevel match = MatchLevel::exact;
   std::vector<Bytes> measured_sizes;  ///< the measured sizes that the answer is based on: one, or
                                       ///< the two around the query's; none if `source` is
-                                      ///< `baseline`
+                                      ///< `baseline`. With `other_ranks`: with other
+                                      ///< numbers of ranks
   Generation generation;
   MembersMatch members = MembersMatch::not_asked;
   std::vector<Composition> compositions;  ///< those that `decision.ranked` names, in its order

@@ -149,7 +149,8 @@ class Measurer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The least time that the plan takes: every mandatory round, with calls as fast as on fast links.
+/// The least time that the plan takes: every mandatory round, with calls as fast as their forecasts
+/// allow, or, without one, as on fast links.
 /// Any time beyond this depends on how the machine behaves; a budget bounds it.
 [[nodiscard]] std::chrono::nanoseconds least_duration(const SweepPlan& plan,
                                                       const MeasurePolicy& policy);

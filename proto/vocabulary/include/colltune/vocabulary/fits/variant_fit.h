@@ -46,9 +46,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 /// What a model makes of one variant's measured times over sizes. Stored with a generation; it
 /// answers for sizes at which nothing was measured.
 struct VariantFit {
-  TuningKey key;  ///< that of the smallest size at which the variant was measured
+  TuningKey key;  ///< that of the smallest size at which the variant was measured, or predicted
   Variant variant;
-  std::string model;  ///< "alpha_beta"
+  std::string model;  ///< "alpha_beta", or "loggp" in a world that was not measured
   /// One from each measured size on. The last one holds beyond all of them.
   std::vector<FitSegment> segments;
   FitInterval inside;  ///< between two measured sizes
