@@ -23,20 +23,19 @@
 #include "bridge/calls.h"
 #include "bridge/clock.h"
 #include "bridge/first_in_process.h"
+#include "bridge/looks.h"
 #include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
  */
 #define PRIORITY 75
-/* At this of a communicator's collectives, and whenever there are twice as many, its ranks look
-   whether to set it up: many have only one or two. */
-#define FIRST_LOOK 3
 
 #define TEXT_OF(number) #number
 #define RELEASE_TEXT(major, minor) "Open MPI " TEXT_OF(major) "." TEXT_OF(minor)
 #define BUILT_FOR RELEASE_TEXT(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION)
 
 static char modex_key[] = "colltune.coll";
+static struct colltune_alike alike; /* while the component is open */
 
 static inline size_t bytes_of(MPI_Datatype type, size_t count) {
   size_t size = 0;
@@ -66,6 +65,7 @@ typedef struct {
   mca_coll_base_module_t super;
   struct lower lower;
   struct place place; /* without an executor before it is set up, and if nothing of ours runs */
+  bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;     /* until it is set up */
   uint64_t next_look; /* at this call */
@@ -76,9 +76,10 @@ typedef struct {
 static void construct(colltune_module* module) {
   memset(&module->lower, 0, sizeof module->lower);
   memset(&module->place, 0, sizeof module->place);
+  module->is_everywhere = false;
   module->is_set_up = false;
   module->calls = 0;
-  module->next_look = FIRST_LOOK;
+  module->next_look = COLLTUNE_FIRST_LOOK;
   module->spent = 0;
   module->begun = 0;
 }
@@ -99,12 +100,13 @@ static OBJ_CLASS_INSTANCE(colltune_module, mca_coll_base_module_t, construct, de
 
 /* Whether every rank of the communicator runs this with the same settings. The same on all ranks.
  */
-static bool is_everywhere(struct ompi_communicator_t* comm) {
-  if (colltune_all_told(comm, modex_key, colltune_fingerprint())) return true;
-  if (0 == ompi_comm_rank(comm))
+static bool is_everywhere(colltune_module* module, struct ompi_communicator_t* comm) {
+  if (module->is_everywhere) return true;
+  module->is_everywhere = colltune_all_told(comm, modex_key, colltune_fingerprint(), &alike);
+  if (!module->is_everywhere && 0 == ompi_comm_rank(comm))
     colltune_say(
         "not all ranks of a communicator run with colltune, the same build and the same settings");
-  return false;
+  return module->is_everywhere;
 }
 
 /* Puts the functions below back in front for the collectives of which nothing of ours ever runs on
@@ -132,8 +134,8 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
 }
 
 /* Whether some rank has spent so long in this communicator's collectives that setting it up may
-   pay. Collective, at the same call on all ranks: how large their calls are does not count, since
-   that may differ by mistake. The same on all ranks. */
+   pay; if not, when to look again. Collective, at the same call on all ranks: how large their calls
+   are does not count, since that may differ by mistake. The same on all ranks. */
 static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* comm) {
   const int64_t patience = colltune_patience();
   if (0 == patience) return true;
@@ -142,7 +144,9 @@ static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* c
   const int rc = module->lower.allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MAX, comm,
                                          module->lower.allreduce_module);
   is_inside = false;
-  return MPI_SUCCESS == rc && longest >= patience;
+  if (MPI_SUCCESS == rc && longest >= patience) return true;
+  module->next_look = colltune_next_look(module->calls, longest, patience);
+  return false;
 }
 
 /* The same as the next, before the communicator is set up. */
@@ -150,8 +154,7 @@ static colltune_executor* executor_of_new(colltune_module* module,
                                           struct ompi_communicator_t* comm) {
   if (is_inside) return NULL;
   if (++module->calls == module->next_look) {
-    module->next_look *= 2;
-    const bool is_possible = is_everywhere(comm);
+    const bool is_possible = is_everywhere(module, comm);
     if (!is_possible || is_worthwhile(module, comm)) {
       if (is_possible) {
         is_inside = true;
@@ -387,12 +390,14 @@ static int open_component(void) {
   if (!colltune_open(BUILT_FOR)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
-  return OPAL_SUCCESS == colltune_tell(modex_key, colltune_fingerprint()) ? OMPI_SUCCESS
-                                                                          : OMPI_ERR_NOT_AVAILABLE;
+  if (OPAL_SUCCESS != colltune_tell(modex_key, colltune_fingerprint())) return OMPI_ERR_NOT_AVAILABLE;
+  alike = colltune_none_is_known();
+  return OMPI_SUCCESS;
 }
 
 static int close_component(void) {
   colltune_close(0 == OMPI_PROC_MY_NAME->vpid);
+  colltune_forget_alike(&alike);
   return OMPI_SUCCESS;
 }
 

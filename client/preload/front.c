@@ -12,12 +12,9 @@
 #include "bridge/bridge.h"
 #include "bridge/calls.h"
 #include "bridge/clock.h"
+#include "bridge/looks.h"
 #include "calls_of_mpi.h"
 #include "present.h"
-
-/* At this of a communicator's collectives, and whenever there are twice as many, its ranks look
-   whether to set it up: many have only one or two. */
-#define FIRST_LOOK 3
 
 /* Whether the library refuses one buffer for both sides; what it refuses is passed on to it. */
 #ifdef MPICH_VERSION
@@ -33,6 +30,7 @@ static struct colltune_calls library;
 /* What is known of a communicator. */
 struct known {
   struct place place; /* without an executor before it is set up, and if nothing of ours runs */
+  bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;     /* until it is set up */
   uint64_t next_look; /* at this call */
@@ -148,7 +146,7 @@ static struct known* learn(MPI_Comm comm) {
   PMPI_Comm_rank(comm, &known->place.rank);
   known->place.comm = comm;
   known->place.error = MPI_SUCCESS;
-  known->next_look = FIRST_LOOK;
+  known->next_look = COLLTUNE_FIRST_LOOK;
   known->is_set_up = 0 != is_inter || known->place.ranks < 2;
   require(MPI_SUCCESS == PMPI_Comm_set_attr(comm, keyval, known), comm,
           "an attribute of a communicator could not be set");
@@ -174,19 +172,21 @@ static inline struct known* known_of(MPI_Comm comm) {
   return known;
 }
 
-static bool is_everywhere(const struct known* known) {
+static bool is_everywhere(struct known* known) {
+  if (known->is_everywhere) return true;
   int lowest = -1;
-  if (colltune_are_all_present(known->place.comm, &lowest)) return true;
-  if (known->place.rank == lowest)
+  known->is_everywhere = colltune_are_all_present(known->place.comm, &lowest);
+  if (!known->is_everywhere && known->place.rank == lowest)
     colltune_say(
         "not all ranks of a communicator run with colltune on this host, the same build and the "
         "same settings");
-  return false;
+  return known->is_everywhere;
 }
 
 /* Whether some rank has spent so long in this communicator's collectives that setting it up may
-   pay. Collective, at the same call on all ranks. The same on all ranks. */
-static bool is_worthwhile(const struct known* known) {
+   pay; if not, when to look again. Collective, at the same call on all ranks. The same on all
+   ranks. */
+static bool is_worthwhile(struct known* known) {
   const int64_t patience = colltune_patience();
   if (0 == patience) return true;
   int64_t longest = known->spent;
@@ -194,12 +194,13 @@ static bool is_worthwhile(const struct known* known) {
   const int rc =
       library.allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MAX, known->place.comm);
   is_inside = false;
-  return MPI_SUCCESS == rc && longest >= patience;
+  if (MPI_SUCCESS == rc && longest >= patience) return true;
+  known->next_look = colltune_next_look(known->calls, longest, patience);
+  return false;
 }
 
 static void look(struct known* known) {
   if (++known->calls != known->next_look) return;
-  known->next_look *= 2;
   const bool is_possible = is_everywhere(known);
   if (is_possible && !is_worthwhile(known)) return;
   if (is_possible) {

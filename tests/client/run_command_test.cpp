@@ -3,6 +3,8 @@
 
 // What `colltune run` sets for a launch, by --dry-run.
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "cli_fixture.h"
@@ -312,6 +314,29 @@ TEST_F(RunCommand, RefusesWhatIsNone) {
   expect_failure(run({"--dry-run", "--files", folder.file("file") + "/below"}), 2,
                  "cannot be made");
   expect_failure(run({"--table", "t", "--dry-run"}), 2, "");
+}
+
+TEST_F(RunCommand, WritesFilesThatAreNotThereAlone) {
+  install_component();
+  fill_all();
+  const Result first = run({"--dry-run"});
+  ASSERT_EQ(first.code, 0) << first.errors;
+  const std::string table = value_of(first, "OMPI_MCA_coll_colltune_table");
+  const std::string content = testing::read_file(table);
+  const auto inode_of = [](const std::string& file) {
+    struct stat status {};
+    EXPECT_EQ(::stat(file.c_str(), &status), 0);
+    return status.st_ino;
+  };
+  const auto inode = inode_of(table);
+  EXPECT_EQ(run({"--dry-run"}).out, first.out);
+  EXPECT_EQ(inode_of(table), inode) << "a file that is there was written again";
+  std::ofstream(table) << std::string(content.size(), 'x');
+  EXPECT_EQ(run({"--dry-run"}).out, first.out);
+  EXPECT_EQ(testing::read_file(table), content);
+  std::filesystem::remove(table);
+  EXPECT_EQ(run({"--dry-run"}).out, first.out);
+  EXPECT_EQ(testing::read_file(table), content);
 }
 
 TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {

@@ -244,7 +244,10 @@ nlohmann::json to_json(const std::vector<NcclCsvRule>& rules) {
 
 DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime) {
   check(origin);
-  DecisionSet set = read_decisions(origin);
+  return keep_regime(read_decisions(origin), regime);
+}
+
+DecisionSet keep_regime(DecisionSet set, const RegimeOptions& regime) {
   const RegimeChoice choice =
       regime_choice(regime, {.calling = default_calling, .input = default_input});
   const std::string regimes = regimes_text(set.decisions);

@@ -30,10 +30,12 @@ struct CheckExportOptions {
 
 /// The decisions of the regime that is exported, by default the ordinary one.
 [[nodiscard]] DecisionSet read_regime(const Origin& origin, const RegimeOptions& regime);
+/// The same of decisions that were read.
+[[nodiscard]] DecisionSet keep_regime(DecisionSet set, const RegimeOptions& regime);
 
 /// Writes the decisions in `format` to the file, which is replaced as a whole by a rename, or to
-/// `out`, and says on `log` what is in it and what is not. Throws Error(not_found) with the reason if
-/// nothing that was measured serves the format's consumer.
+/// `out`, and says on `log` what is in it and what is not. Throws Error(not_found) with the reason
+/// if nothing that was measured serves the format's consumer.
 void run_export(const ExportFormat& format, const ExportOptions& options, std::ostream& out,
                 std::ostream& log);
 

@@ -14,6 +14,7 @@
 #include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/canonical.h"
 #include "environment_choice.h"
+#include "source/table.h"
 
 namespace colltune {
 namespace {
@@ -57,25 +58,29 @@ void keep_environment(const std::string& digest, DecisionSet& set) {
 
 }  // namespace
 
-TableContent read_table_content(const ExportOptions& options) {
+TableContent table_content_of(DecisionSet set, const ExportOptions& options) {
   TableContent content{
-      .set = read_regime(options.origin, options.regime), .environment_digest = {}, .groups = {}};
+      .set = keep_regime(std::move(set), options.regime), .environment_digest = {}, .groups = {}};
   content.environment_digest = environment_of(options, content.set);
   keep_environment(content.environment_digest, content.set);
   if (content.set.decisions.empty())
     throw Error(StatusCode::not_found, "no decision is of environment " +
                                            content.environment_digest +
                                            " and of the regime that is exported");
-  const DecisionTable table(content.set);
-  content.groups = table.answer_groups();
   return content;
+}
+
+void add_groups(TableContent& content) {
+  content.groups = DecisionTable(content.set).answer_groups();
 }
 
 void run_export_table(const ExportOptions& options, std::ostream& log) {
   if (options.output == standard_output)
     throw Error(StatusCode::invalid_argument,
                 "-o: a table is no text for standard output; name a file, or /dev/stdout");
-  const TableContent content = read_table_content(options);
+  check(options.origin);
+  TableContent content = table_content_of(read_decisions(options.origin), options);
+  add_groups(content);
   const std::string bytes = encode_table(content);
   write_output(options.output, bytes, log);
   const Generation& generation = content.set.generation;

@@ -8,14 +8,18 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <ostream>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "colltune/decide/statistics.h"
 #include "colltune/json/output_file.h"
 #include "colltune/vocabulary/error.h"
-#include "commands/export_table_command.h"
+#include "known_tables.h"
+#include "launch_table.h"
 #include "launched.h"
 #include "tuned_launch.h"
 
@@ -44,13 +48,27 @@ fs::path folder_of(const RunOptions& options) {
   return options.files.empty() ? cache_folder() : fs::absolute(fs::path(options.files));
 }
 
+/// Whether an earlier launch left the file: then nothing is written, so that its folder may be
+/// read-only and no launch waits for a disk.
+bool is_there(const fs::path& file, const std::string& content) {
+  std::error_code error;
+  if (fs::file_size(file, error) != content.size() || error) return false;
+  std::ifstream stream(file, std::ios::binary);
+  std::string found(content.size(), '\0');
+  return stream.read(found.data(), static_cast<std::streamsize>(found.size())) && found == content;
+}
+
 void write_files(const TunedLaunch& launch, const fs::path& folder, std::ostream& log) {
+  std::vector<const std::pair<fs::path, std::string>*> missing;
+  for (const auto& file : launch.files)
+    if (!is_there(file.first, file.second)) missing.push_back(&file);
+  if (missing.empty()) return;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
     throw Error(StatusCode::failed_precondition,
                 fmt::format("the folder {} cannot be made: {}", folder.string(), error.message()));
-  for (const auto& [file, content] : launch.files) write_output(file, content, log);
+  for (const auto* file : missing) write_output(file->first, file->second, log);
 }
 
 /// The file that a program writes at its end; what would stop it then is said now.
@@ -63,18 +81,24 @@ fs::path trace_file(const std::string& typed) {
   return file;
 }
 
-/// What the options ask for.
-TunedLaunch launch_for(const RunOptions& options) {
+/// What the options ask for, and a table to be remembered once its file is written.
+struct Prepared {
+  TunedLaunch launch;
+  std::string state;  ///< KnownTables; empty: none
+  std::string digest;
+};
+Prepared prepare(const RunOptions& options) {
   const Runners runners = find_runners(fs::read_symlink("/proc/self/exe"));
   const Origin& origin = options.origin;
   const bool has_decisions =
       !origin.database.empty() || !origin.server.empty() || !origin.table.empty();
-  TunedLaunch launch;
+  Prepared prepared;
+  TunedLaunch& launch = prepared.launch;
   if (has_decisions || options.trace.empty()) {
-    ExportOptions exported;
-    exported.origin = origin;
-    exported.environment = options.environment;
-    launch = make_tuned_launch(read_table_content(exported), runners,
+    const LaunchTable table = read_launch_table(origin, options.environment, folder_of(options));
+    prepared.state = table.state.value_or("");
+    prepared.digest = table.digest;
+    launch = make_tuned_launch(table, runners,
                                {.numerics = options.numerics,
                                 .memory = options.memory,
                                 .reports = !options.is_quiet && options.comparisons == 0,
@@ -86,7 +110,7 @@ TunedLaunch launch_for(const RunOptions& options) {
   }
   if (!options.trace.empty())
     add_recording(launch, runners, trace_file(options.trace), own_variable);
-  return launch;
+  return prepared;
 }
 
 /// Runs the command by turns with its variables and without them.
@@ -143,10 +167,13 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
                 "--record and --preload: calls are recorded by a component for Open MPI alone");
   std::optional<HeldSignals> signals;
   if (options.comparisons > 0) signals.emplace();
-  const TunedLaunch tuned = launch_for(options);
+  const Prepared prepared = prepare(options);
+  const TunedLaunch& tuned = prepared.launch;
   const std::string script =
       options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
   if (!tuned.files.empty()) write_files(tuned, folder_of(options), log);
+  if (!prepared.state.empty())
+    KnownTables(folder_of(options)).remember(prepared.state, prepared.digest);
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {

@@ -22,7 +22,6 @@
 #include "colltune/export/export_mpi_environment.h"
 #include "colltune/export/export_open_mpi.h"
 #include "colltune/export/export_open_mpi_han.h"
-#include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
 
@@ -49,18 +48,18 @@ bool reduces(const Decision& decision) {
 }
 
 /// The environment in which the table's decisions were measured; null if it is not known.
-const Environment* environment_of(const TableContent& content) {
-  for (const auto& [digest, environment] : content.set.environments)
-    if (digest == content.environment_digest) return &environment;
+const Environment* environment_of(const LaunchTable& table) {
+  for (const auto& [digest, environment] : table.set.environments)
+    if (digest == table.environment_digest) return &environment;
   return nullptr;
 }
 
 /// How many keys have a winner that displaced the default and runs so, in the decisions that
 /// were made for `family`.
-std::size_t count_winners(const TableContent& content, std::string_view family,
+std::size_t count_winners(const LaunchTable& table, std::string_view family,
                           const std::function<bool(const Decision&)>& runs_so) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(content.set.decisions, [&](const Decision& one) {
+      std::ranges::count_if(table.set.decisions, [&](const Decision& one) {
         return one.family == family && one.verdict == Verdict::displaced && !one.ranked.empty() &&
                runs_so(one);
       }));
@@ -108,18 +107,16 @@ std::string numerics_of(const LaunchWishes& wishes, const FindVariable& variable
 
 class Maker {
  public:
-  Maker(const TableContent& content, const Runners& runners, const LaunchWishes& wishes,
+  Maker(const LaunchTable& table, const Runners& runners, const LaunchWishes& wishes,
         const FindVariable& variable)
-      : content_(content),
+      : table_(table),
         runners_(runners),
         wishes_(wishes),
         variable_(variable),
         numerics_(numerics_of(wishes, variable)) {}
 
   TunedLaunch make() {
-    const std::string bytes = encode_table(content_);
-    digest_ = TableFile(bytes, "table").digest();
-    const fs::path table = wishes_.folder / (digest_ + ".ctt");
+    const fs::path table = table_file_in(wishes_.folder, table_.digest);
     const std::array<Part, 3> parts{use_component(table), use_open_mpi(), use_tuner(table)};
     std::vector<std::string> does;
     std::vector<std::string> why_not;
@@ -129,14 +126,15 @@ class Maker {
       throw Error(
           StatusCode::not_found,
           fmt::format("nothing of this table can run in a program: {}", fmt::join(why_not, "; ")));
-    made_.files.emplace_back(table, bytes);
+    if (!table_.bytes.empty()) made_.files.emplace_back(table, table_.bytes);
     if (std::string malloc = use_malloc(); !malloc.empty()) does.push_back(std::move(malloc));
     std::set<std::string> worlds;
-    for (const Decision& decision : content_.set.decisions)
+    for (const Decision& decision : table_.set.decisions)
       worlds.insert(describe(decision.key.topology));
     made_.lines = {
         fmt::format("{}; decided for {} (generation {}, digest {})", fmt::join(does, "; "),
-                    fmt::join(worlds, ", "), content_.set.generation.number, digest_.substr(0, 12)),
+                    fmt::join(worlds, ", "), table_.set.generation.number,
+                    table_.digest.substr(0, 12)),
         fmt::format("not in this launch: {}",
                     why_not.empty() ? "nothing" : fmt::to_string(fmt::join(why_not, "; ")))};
     return std::move(made_);
@@ -153,8 +151,8 @@ class Maker {
 
   /// colltune's kernels for processors, by the component.
   Part use_component(const fs::path& table) {
-    const std::size_t winners = count_winners(content_, any_family, [&](const Decision& one) {
-      return settings_to_apply(one.ranked.front(), one.key.problem, environment_of(content_)).by ==
+    const std::size_t winners = count_winners(table_, any_family, [&](const Decision& one) {
+      return settings_to_apply(one.ranked.front(), one.key.problem, environment_of(table_)).by ==
              ApplyBy::component;
     });
     if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
@@ -163,7 +161,7 @@ class Maker {
       return {"", "colltune's kernels (this installation has no component for Open MPI)"};
     add_component_path(made_.variables, runners_, variable_);
     set_component("table", table.string());
-    set_component("table_digest", digest_);
+    set_component("table_digest", table_.digest);
     if (!wishes_.numerics.empty()) set_component("numerics", wishes_.numerics);
     if (!wishes_.memory.empty()) set_component("memory", wishes_.memory);
     if (wishes_.reports && !is_set("COLLTUNE_REPORT")) set_component("report", "1");
@@ -176,7 +174,7 @@ class Maker {
     const bool has_own = own != nullptr && *own != '\0';
     set(preload_variable, runners_.preloaded.string() + (has_own ? ':' + std::string(own) : ""));
     set("COLLTUNE_TABLE", table.string());
-    set("COLLTUNE_TABLE_DIGEST", digest_);
+    set("COLLTUNE_TABLE_DIGEST", table_.digest);
     if (!wishes_.numerics.empty()) set("COLLTUNE_NUMERICS", wishes_.numerics);
     if (!wishes_.memory.empty()) set("COLLTUNE_MEMORY", wishes_.memory);
     if (wishes_.reports && !is_set("COLLTUNE_REPORT")) set("COLLTUNE_REPORT", "1");
@@ -194,7 +192,7 @@ class Maker {
 
   /// Open MPI's own algorithms, where they are not its default.
   Part use_open_mpi() {
-    const Environment* const environment = environment_of(content_);
+    const Environment* const environment = environment_of(table_);
     const auto release =
         environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
     if (!release)
@@ -227,7 +225,7 @@ class Maker {
 
   /// A file of rules, named by what it is made of: another launch may read it meanwhile.
   fs::path write(const Rules& rules, std::string_view ending) {
-    fs::path file = wishes_.folder / fmt::format("{}-{}.{}", digest_.substr(0, 32),
+    fs::path file = wishes_.folder / fmt::format("{}-{}.{}", table_.digest.substr(0, 32),
                                                  numerics_.empty() ? "all" : numerics_, ending);
     made_.files.emplace_back(file, rules.text);
     return file;
@@ -235,7 +233,7 @@ class Maker {
 
   /// What rules may say: nothing of sums where the library's own order is demanded.
   [[nodiscard]] DecisionSet decisions_for_rules() const {
-    DecisionSet set = content_.set;
+    DecisionSet set = table_.set;
     if (numerics_ == name_of(ProgramNumerics::library)) std::erase_if(set.decisions, reduces);
     return set;
   }
@@ -288,7 +286,7 @@ class Maker {
   /// malloc as the decisions were measured with, in the variables that the user has not set.
   /// Returns what it does; empty: nothing was set there either.
   std::string use_malloc() {
-    const Environment* const environment = environment_of(content_);
+    const Environment* const environment = environment_of(table_);
     if (environment == nullptr) return {};
     std::vector<std::string> names;
     for (auto& [name, value] : malloc_variables_of(*environment)) {
@@ -307,25 +305,24 @@ class Maker {
   /// NCCL's algorithms, by the tuner.
   Part use_tuner(const fs::path& table) {
     const std::size_t winners = count_winners(
-        content_, "nccl", [](const Decision& one) { return one.ranked.front().family == "nccl"; });
+        table_, "nccl", [](const Decision& one) { return one.ranked.front().family == "nccl"; });
     if (winners == 0) return {"", "NCCL (no choice displaced its own)"};
     if (runners_.nccl_tuner.empty()) return {"", "NCCL (this installation has no tuner for it)"};
     if (is_set(tuner)) return {"", fmt::format("NCCL ({} is yours)", tuner)};
     set(tuner, runners_.nccl_tuner.string());
     for (const auto& [name, value] :
          {std::pair<std::string, std::string>("COLLTUNE_TABLE", table.string()),
-          {"COLLTUNE_TABLE_DIGEST", digest_}})
+          {"COLLTUNE_TABLE_DIGEST", table_.digest}})
       if (std::ranges::none_of(made_.variables, [&](const auto& one) { return one.first == name; }))
         set(name, value);
     return {fmt::format("NCCL's tuner follows the table ({} keys)", winners), ""};
   }
 
-  const TableContent& content_;
+  const LaunchTable& table_;
   const Runners& runners_;
   const LaunchWishes& wishes_;
   const FindVariable& variable_;
   std::string numerics_;  ///< empty: the component's default
-  std::string digest_;
   TunedLaunch made_;
 };
 
@@ -387,13 +384,13 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
   });
 }
 
-TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
+TunedLaunch make_tuned_launch(const LaunchTable& table, const Runners& runners,
                               const LaunchWishes& wishes, const FindVariable& variable) {
   if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
   if (wishes.is_preloaded && runners.preloaded.empty())
     throw Error(StatusCode::failed_precondition,
                 fmt::format("--preload: this installation has no {}", preloaded_file));
-  return Maker(content, runners, wishes, variable).make();
+  return Maker(table, runners, wishes, variable).make();
 }
 
 void add_recording(TunedLaunch& launch, const Runners& runners, const fs::path& trace,

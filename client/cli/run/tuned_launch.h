@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "colltune/table_file/table_content.h"
+#include "launch_table.h"
 
 namespace colltune {
 
@@ -49,14 +49,14 @@ struct TunedLaunch {
 [[nodiscard]] bool may_have_several_hosts(const std::vector<std::string>& command,
                                           const FindVariable& variable);
 
-/// The environment of a launch by the decisions of `content`. What the user has set himself stays:
+/// The environment of a launch by the decisions of `table`. What the user has set himself stays:
 /// where he names rules of Open MPI, a tuner of NCCL or a report, none of ours is named. Settings
 /// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts. What the user
 /// preloads comes behind libcolltune_mpi.so.
 ///
 /// Throws Error(failed_precondition) if what is to be preloaded is not installed, Error(not_found)
 /// if nothing of the table can run anywhere, with the reasons.
-[[nodiscard]] TunedLaunch make_tuned_launch(const TableContent& content, const Runners& runners,
+[[nodiscard]] TunedLaunch make_tuned_launch(const LaunchTable& table, const Runners& runners,
                                             const LaunchWishes& wishes,
                                             const FindVariable& variable);
 

@@ -410,7 +410,8 @@ static int enable(mca_coll_base_module_t* base, struct ompi_communicator_t* comm
 static int finish(MPI_Comm comm, int key, void* value, void* state) {
   (void)comm, (void)key, (void)value, (void)state;
   is_inside = true;
-  if (colltune_all_told(&ompi_mpi_comm_world.comm, modex_key, colltune_recorder_fingerprint()))
+  if (colltune_all_told(&ompi_mpi_comm_world.comm, modex_key, colltune_recorder_fingerprint(),
+                        NULL))
     colltune_recorder_finish();
   else
     colltune_recorder_give_up(

@@ -28,6 +28,7 @@ def check_judgement():
     other = {**same, "with": [(("1",), 2.0), (("2",), 2.0)]}
     check(not programs.same(other, True), "another result is seen")
     check(programs.same(other, False), "a program's own check is enough where its last digits may differ")
+    check(programs.more_seconds([1.0, 2.0, 3.0], [1.5, 2.5, 2.0]) == 0.5, "a difference is of a pair")
     trace = {"ranks": 2, "rank_time_ns": 1000, "not_kept": {"calls": 0, "time_ns": 100},
              "calls": [{"by_ranks": {"time_ns": 300}, "saved_ns_per_rank": 50, "is_run": True},
                        {"by_ranks": {"time_ns": 100}, "not_served": "nonblocking"}]}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The colltune authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "launch_table.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "colltune/db/store.h"
+#include "colltune/table_file/table_file.h"
+#include "colltune/vocabulary/error.h"
+#include "commands/export_table_command.h"
+#include "known_tables.h"
+#include "source/database.h"
+#include "source/table.h"
+
+namespace colltune {
+namespace {
+
+namespace fs = std::filesystem;
+
+LaunchTable encoded(TableContent content) {
+  add_groups(content);
+  LaunchTable table{.set = {},
+                    .environment_digest = content.environment_digest,
+                    .digest = {},
+                    .bytes = encode_table(content)};
+  table.digest = TableFile(table.bytes, "table").digest();
+  table.set = std::move(content.set);
+  return table;
+}
+
+/// The table file of a launch before this one; empty where it is damaged or not there.
+std::optional<LaunchTable> read_known(const fs::path& folder, const std::string& digest) {
+  try {
+    const TableFile file(table_file_in(folder, digest));
+    if (file.digest() != digest) return std::nullopt;
+    return LaunchTable{.set = file.read_decisions(),
+                       .environment_digest = file.environment_digest(),
+                       .digest = digest,
+                       .bytes = {}};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+LaunchTable from_database(const ExportOptions& options, const fs::path& folder) {
+  const Origin& origin = options.origin;
+  const fs::path snapshot = snapshot_path(origin.database);
+  const std::string asked = fmt::format("generation {} environment {}",
+                                        origin.generation.value_or(0), options.environment);
+  const auto state = state_of_snapshot(snapshot, asked);
+  if (state)
+    if (const auto digest = KnownTables(folder).find(*state))
+      if (auto table = read_known(folder, *digest)) return *std::move(table);
+  PublishedTable published = read_published(origin.database, origin.generation);
+  // What was left out is said at each launch.
+  const bool is_whole = published.left_out.rows == 0;
+  LaunchTable table = encoded(table_content_of(std::move(published), options));
+  // The name of a launch environment is looked up in the database itself.
+  const bool is_of_snapshot = table.environment_digest.starts_with(options.environment);
+  if (is_whole && is_of_snapshot && state == state_of_snapshot(snapshot, asked))
+    table.state = state;
+  return table;
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+LaunchTable from_table_file(const ExportOptions& options) {
+  DecisionSet set = read_table(options.origin);
+  const std::size_t decisions = set.decisions.size();
+  TableContent content = table_content_of(std::move(set), options);
+  std::string bytes = read_bytes(options.origin.table);
+  const TableFile file(bytes, options.origin.table);
+  // What is for a launch in all its parts need not be written anew.
+  if (content.set.decisions.size() != decisions || content.set.generation != file.generation())
+    return encoded(std::move(content));
+  return {.set = std::move(content.set),
+          .environment_digest = std::move(content.environment_digest),
+          .digest = file.digest(),
+          .bytes = std::move(bytes)};
+}
+
+}  // namespace
+
+fs::path table_file_in(const fs::path& folder, const std::string& digest) {
+  return folder / (digest + ".ctt");
+}
+
+LaunchTable read_launch_table(const Origin& origin, const std::string& environment,
+                              const fs::path& folder) {
+  check(origin);
+  ExportOptions options;
+  options.origin = origin;
+  options.environment = environment;
+  if (!origin.database.empty()) return from_database(options, folder);
+  if (!origin.table.empty()) return from_table_file(options);
+  return encoded(table_content_of(read_decisions(origin), options));
+}
+
+}  // namespace colltune
