@@ -4,6 +4,7 @@
 #include "agent_options.h"
 
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,16 @@
 namespace colltune {
 namespace {
 
-void add_call_limit(CLI::App& command, std::chrono::seconds& limit) {
+void add_call_limit(CLI::App& command, std::chrono::milliseconds& limit) {
   command
-      .add_option_function<int>(
-          "--call-limit", [&limit](int seconds) { limit = std::chrono::seconds(seconds); },
-          "seconds before which no call counts as timed out (default: an eighth of the budget, "
-          "from 1 "
-          "to 10; never before ten times what its cost line says)")
-      ->check(CLI::Range(1, 3600));
+      .add_option_function<double>(
+          "--call-limit",
+          [&limit](double seconds) {
+            limit = std::chrono::milliseconds(std::llround(seconds * 1e3));
+          },
+          "seconds before which no call counts as timed out, 0.001 to 3600 (default: an eighth of "
+          "the budget, from 1 to 10; never before ten times what its cost line says)")
+      ->check(CLI::Range(0.001, 3600.0));
 }
 
 void add_variables(CLI::App& command, std::vector<std::string>& variables) {

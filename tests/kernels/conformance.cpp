@@ -38,8 +38,17 @@ bool has_all_pairs(const Implementation& implementation) {
 }
 
 void be_late(int rank, int ranks, int call) {
-  if (call % ranks == rank)
-    std::this_thread::sleep_for(std::chrono::milliseconds(3 + call * 3 % 8));
+  // A call takes microseconds.
+  const int late_by = is_full_run() ? 3 + call * 3 % 8 : 1 + call % 3;
+  if (call % ranks == rank) std::this_thread::sleep_for(std::chrono::milliseconds(late_by));
+}
+
+/// Of the sizes, in elements, those that every variant makes on so many ranks in a run that is not
+/// full: over the worlds of a test each variant makes all of them.
+std::vector<std::size_t> sizes_by_every_variant(int ranks) {
+  if (ranks % 4 == 1) return {0, 1};
+  if (ranks % 4 == 3) return {1003};
+  return {17};
 }
 
 std::string describe_fault(const std::string& what, int call) {
@@ -250,6 +259,13 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
         cases.push_back(make(types[type], ops[op], 17, has_one_buffer({.collective = collective})));
         cases.back().by_every_variant = full;
       }
+  // A run that is not full: of plain buffers in place and not every variant takes one, of
+  // registered ones the other.
+  const bool is_sample = !full && !has_sanitizer;
+  const bool plain_in_place = ranks / 2 % 2 == 1;
+  const std::vector<std::size_t> of_every_variant =
+      is_sample ? sizes_by_every_variant(ranks) : std::vector{17UL};
+  std::vector<std::size_t> registered_by_every_variant;  // numbers of cases
   std::size_t turn = static_cast<std::size_t>(ranks);
   for (const std::size_t elements : {0UL, 1UL, 17UL, 1003UL})
     for (const bool in_place : {false, true}) {
@@ -262,7 +278,10 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
       for (int i = 0; i < 2; ++i, ++turn) {
         cases.push_back(
             make(types[turn * 5 % types.size()], ops[turn % ops.size()], elements, in_place));
-        cases.back().by_every_variant = elements == 17 && i == 0;
+        const bool is_for_all = i == 0 && std::ranges::count(of_every_variant, elements) > 0;
+        cases.back().by_every_variant = is_for_all && (!is_sample || in_place == plain_in_place);
+        if (is_for_all && !cases.back().by_every_variant)
+          registered_by_every_variant.push_back(cases.size() - 1);
       }
     }
   cases.push_back(make(DataType::f32, ops.front(), 17, false));
@@ -294,9 +313,11 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
   // Registered buffers: who reads and writes them directly takes other ways.
   const std::size_t plain = cases.size();
   for (std::size_t i = 0; i < plain; ++i) {
-    if (!full && i % 3 != 0 && !cases[i].has_late_rank && i + 1 != plain) continue;
+    const bool is_for_all = std::ranges::count(registered_by_every_variant, i) > 0;
+    if (!full && i % 3 != 0 && !cases[i].has_late_rank && i + 1 != plain && !is_for_all) continue;
     cases.push_back(cases[i]);
     cases.back().problem.registered = true;
+    if (is_sample) cases.back().by_every_variant = is_for_all;
   }
   // Calls that the caller captures, of what can be captured: some of the plain and registered ones.
   if (!implementation.runs_on_device()) return cases;

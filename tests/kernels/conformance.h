@@ -22,7 +22,7 @@ struct ConformanceCase {
   /// bit by bit, as far as the variant promises (random_values.h).
   bool has_random_values = false;
   int calls = 3;                 ///< back to back, no barrier between them
-  bool has_late_rank = false;    ///< in each call another rank starts up to 10 ms late
+  bool has_late_rank = false;    ///< in each call another rank starts some ms late
   bool by_every_variant = true;  ///< else the extremes take turns over such cases
 };
 
@@ -33,8 +33,11 @@ struct ConformanceCase {
                                      const Implementation& implementation, const Variant& variant,
                                      const ConformanceCase& test);
 
-/// The cases for `implementation` on `ranks` ranks: the budget of the catalogue's conformance test,
-/// or the whole product where COLLTUNE_FULL=1 is set.
+/// The cases for `implementation` on `ranks` ranks: the whole product where COLLTUNE_FULL=1 is set,
+/// else what the catalogue's conformance test has time for. On two ranks that is each type with each
+/// operator, and a long message by every variant; on any number some types and operators with each
+/// size, by every variant one or two of the sizes, which differ by the number of ranks, once with
+/// plain and once with registered buffers. In all other cases variants take turns.
 [[nodiscard]] std::vector<ConformanceCase> conformance_cases(const Implementation& implementation,
                                                              int ranks);
 

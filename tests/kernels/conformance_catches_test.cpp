@@ -305,11 +305,17 @@ TEST_P(ManyTinyChunks, AreRight) {
     if (!implementation->supports(test.problem, topology, {}, usual)) continue;
     ++run;
     // What ranks need not ask of one another, since there are slots enough, they ask with fewer.
+    std::vector<Variant> variants{usual};
     for (const std::int64_t slots :
-         has_sanitizer ? std::vector<std::int64_t>{4, 2} : std::vector<std::int64_t>{4, 2, 3, 9}) {
-      const Variant variant = with_number(usual, "slots", slots);
-      if (slots != 4 && variant == usual) continue;
-      if (!implementation->supports(test.problem, topology, {}, variant)) continue;
+         has_sanitizer ? std::vector<std::int64_t>{2} : std::vector<std::int64_t>{2, 3, 9}) {
+      Variant variant = with_number(usual, "slots", slots);
+      if (variant == usual || !implementation->supports(test.problem, topology, {}, variant))
+        continue;
+      // Who goes round two slots meets the same as with four, more often.
+      if (has_thread_sanitizer) variants.clear();
+      variants.push_back(std::move(variant));
+    }
+    for (const Variant& variant : variants) {
       run_ranks(ranks,
                 [&](Communicator& communicator) {
                   EXPECT_EQ(find_fault(communicator, *implementation, variant, test), "")
@@ -321,9 +327,12 @@ TEST_P(ManyTinyChunks, AreRight) {
   EXPECT_GT(run, 20);
 }
 
-INSTANTIATE_TEST_SUITE_P(Nodes, ManyTinyChunks,
-                         testing::Values(std::vector{0, 0, 0, 0}, std::vector{0, 0, 1, 1},
-                                         std::vector{0, 1, 2, 3}));
+// Under ThreadSanitizer three ranks where all are alike.
+INSTANTIATE_TEST_SUITE_P(
+    Nodes, ManyTinyChunks,
+    testing::Values(has_thread_sanitizer ? std::vector{0, 0, 0} : std::vector{0, 0, 0, 0},
+                    std::vector{0, 0, 1, 1},
+                    has_thread_sanitizer ? std::vector{0, 1, 2} : std::vector{0, 1, 2, 3}));
 
 TEST(Catalogue, TriesAsManySlotsAsFillACacheOnOneNode) {
   const Implementations catalogue = make_catalogue();

@@ -133,7 +133,8 @@ class Confirmer {
       arguments.push_back(value);
     };
     if (options_.call_limit.count() > 0)
-      add("--call-limit", std::to_string(options_.call_limit.count()));
+      add("--call-limit",
+          fmt::format("{}", std::chrono::duration<double>(options_.call_limit).count()));
     for (const auto& plugin : options_.plugins) add("--plugin", plugin.string());
     for (const auto& variable : options_.variables) add("--variable", variable);
     if (!options_.environment_digest.empty()) add("--environment", options_.environment_digest);

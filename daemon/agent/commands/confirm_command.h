@@ -29,7 +29,7 @@ struct ConfirmOptions {
   std::string environment_digest{};
   /// The launcher's command up to and including the agent.
   std::vector<std::string> command;
-  std::chrono::seconds call_limit{};
+  std::chrono::milliseconds call_limit{};
 };
 
 /// The most sets of launches: after this many vetoes of one decision its baseline stays.

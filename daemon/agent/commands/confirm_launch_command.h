@@ -25,7 +25,7 @@ struct ConfirmLaunchOptions {
   std::vector<std::string> variables;  ///< as in SweepOptions::variables
   std::string environment_digest;      ///< only decisions of this environment; empty: all
   CapabilityRules rules{};
-  std::chrono::seconds call_limit{};
+  std::chrono::milliseconds call_limit{};
 };
 
 /// The provisional decisions of the newest generation, without variants that were quarantined

@@ -36,7 +36,7 @@ struct SweepOptions {
   CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
   /// No call counts as timed out before this time, however small its modelled cost.
-  std::chrono::seconds call_limit{};
+  std::chrono::milliseconds call_limit{};
 };
 
 /// Plans, measures, decides and publishes. Collective; throws the same Error on all ranks if one of

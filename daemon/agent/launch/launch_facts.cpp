@@ -25,6 +25,8 @@ namespace colltune {
 namespace {
 
 constexpr auto longest_call_limit = std::chrono::seconds(10);
+// A process is started and a library loaded.
+constexpr std::chrono::milliseconds shortest_probe = std::chrono::seconds(1);
 
 std::string host_name() {
   char name[256] = {};
@@ -91,11 +93,12 @@ ExchangedFacts exchange_facts(ControlPlane& control, const ProcessFacts& process
 /// The program's implementations and those of the user's plug-ins; the same on every rank.
 Implementations load_catalogue(const AgentProcess& process,
                                std::span<const std::filesystem::path> plugins,
-                               std::chrono::seconds call_limit) {
+                               std::chrono::milliseconds call_limit) {
   Implementations catalogue = process.make_catalogue();
   run_on_all_ranks(process.control, [&] {
     for (const auto& plugin : plugins) {
-      probe_plugin(plugin, call_limit.count() > 0 ? call_limit : longest_call_limit);
+      probe_plugin(plugin, call_limit.count() > 0 ? std::max(call_limit, shortest_probe)
+                                                  : longest_call_limit);
       add_plugin(catalogue, plugin);
     }
   });
@@ -116,7 +119,7 @@ void do_without(const std::vector<std::string>& isas) {
 
 LaunchFacts learn_launch(const AgentProcess& process,
                          std::span<const std::filesystem::path> plugins,
-                         std::chrono::seconds call_limit, const CapabilityRules& rules) {
+                         std::chrono::milliseconds call_limit, const CapabilityRules& rules) {
   LaunchFacts facts;
   facts.catalogue = load_catalogue(process, plugins, call_limit);
   RankRules own_rules;
@@ -152,7 +155,7 @@ LaunchFacts learn_launch(const AgentProcess& process,
   return facts;
 }
 
-std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked, const SweepPlan& plan) {
+std::chrono::nanoseconds call_limit_floor(std::chrono::milliseconds asked, const SweepPlan& plan) {
   using std::chrono::nanoseconds;
   using std::chrono::seconds;
   if (asked.count() > 0) return asked;

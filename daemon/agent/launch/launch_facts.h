@@ -66,18 +66,18 @@ struct LaunchFacts {
 
 /// Collective: finds the implementations of the program and of `plugins`, what the ranks can do,
 /// and where they are. Throws the same Error on all ranks if one of them lacks something required
-/// or runs another build; warns of other differences. A plug-in has `call_limit` to describe itself
-/// (0: as long as the longest call). `rules` change what some ranks report.
+/// or runs another build; warns of other differences. A plug-in has `call_limit` to describe itself,
+/// at least a second (0: as long as the longest call). `rules` change what some ranks report.
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
                                        std::span<const std::filesystem::path> plugins,
-                                       std::chrono::seconds call_limit,
+                                       std::chrono::milliseconds call_limit,
                                        const CapabilityRules& rules);
 
 /// The time before which no call of `plan` counts as timed out, however small its modelled cost:
 /// `asked` if that is not 0. Otherwise an eighth of the budget, so that a hang, which costs several
 /// times this, fits into it; at least a second (a loaded machine takes a rank from its core for
 /// less), at most ten; at least 4 seconds if ranks share cores.
-[[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::seconds asked,
+[[nodiscard]] std::chrono::nanoseconds call_limit_floor(std::chrono::milliseconds asked,
                                                         const SweepPlan& plan);
 
 /// How long the control plane may wait for a rank while `plan` is measured.

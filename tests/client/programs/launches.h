@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../process.h"
+#include "support/full_run.h"
 
 /// Programs that are launched with a planted table.
 namespace colltune::testing {
@@ -56,6 +57,14 @@ class Launches : public ::testing::Test {
                             "reduce_[^s]", "all_to_all_", "gather_", "scatter_"})
       EXPECT_THAT(ended.errors, ::testing::ContainsRegex(std::string(" ms less  cpu\\.") + ran))
           << program;
+  }
+
+  /// The random programs in Fortran, one for each of its bindings: all in a full run, else they
+  /// take turns over the numbers of ranks. One empty name where there is no compiler for them.
+  static std::vector<std::string> random_fortran_programs(int ranks) {
+    const std::vector<std::string> all{RANDOM_FORTRAN_PROGRAMS};
+    if (test::is_full_run()) return all;
+    return {all[static_cast<std::size_t>(ranks) % all.size()]};
   }
 
   static std::vector<std::string> launch(int ranks) {

@@ -20,7 +20,7 @@ GONE_WITHIN = 5.0
 LONGEST = 300  # seconds that any sweep here may take
 
 MPI = ["mpi.all_reduce"]  # the baseline alone
-# Seconds that the longest step may take under --call-limit 1: a wait on the control plane after a preparation.
+# Seconds that the longest step of a figure may take, under --call-limit 1: a wait on the control plane after a preparation.
 STEP_LIMIT = 8.0
 # The exit code of a sweep whose budget was over: a busy machine may not come to all keys.
 BUDGET_OVER = 6
@@ -33,7 +33,7 @@ QUICK = {"collectives": ["all_reduce", "all_gather", "reduce_scatter", "broadcas
 
 def quick_budget(lab):
     """Seconds of a sweep of QUICK. A test's is shorter than a figure's: the same happens, at fewer moments."""
-    return 10 if lab.is_full else 5
+    return 10 if lab.is_full else 4
 
 
 def quick_takes(lab):
@@ -54,13 +54,19 @@ def configure_faults(lab, name, faults, budget, parameters=None, soak_seconds=2,
                          parameters=parameters or {}, soak={"runs": 5000, "seconds": soak_seconds}, **keys)
 
 
+def until_done(lab):
+    """Keys of a test's sweep that ends when each variant was measured once; a figure's spends its budget."""
+    return {} if lab.is_full else {"passes": 1, "precision": 0.5}
+
+
 def wrong(lab, count):
     """Planted errors: each is caught, its evidence kept, none is published; the good one survives."""
     faults = ["changes_input", "fails", "keeps_buffers", "stale", "writes_before", "writes_past", "wrong_element", "wrong_last",
               "wrong_rank", "wrong_type"]
     for i in range(count):
         database = lab.folder / f"wrong{i}.db"
-        configuration = configure_faults(lab, f"wrong{i}", ["fault.correct", *(f"fault.{f}" for f in faults)], budget=6)
+        configuration = configure_faults(lab, f"wrong{i}", ["fault.correct", *(f"fault.{f}" for f in faults)],
+                                         budget=6 if lab.is_full else 60, **until_done(lab))
         with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet")) as run:
             code = run.end(LONGEST)
         require(code == 1, f"the sweep ended with {code}: {run.text('err')}")
@@ -117,12 +123,13 @@ def false_alarms(lab, count):
         if done >= count:
             return
         # A test's sweep has every collective, buffers of both kinds, a short and a long size; a figure's all that there is.
-        keys = {"sizes": "8,4KiB,64KiB", "types": ["bf16"], "passes": 1}
+        # It ends when it is done, however little of its cores others leave it.
+        keys = {"sizes": "8,64KiB", "types": ["bf16"], "passes": 1}
         if lab.is_full:
             sizes = ",".join(str(8 * n + 64 * i) for n in range(1, 9)) + ",4KiB,64KiB"
             keys = {"sizes": sizes, "types": ["f32", "f64", "i32", "u8", "bf16"], "ops": ["sum", "max"]}
         configuration = lab.configure(f"good{i}", collectives=QUICK["collectives"], in_place=[False, True],
-                                      budget_seconds=30 if lab.is_full else 15, precision=0.5,
+                                      budget_seconds=30 if lab.is_full else 120, precision=0.5,
                                       soak={"runs": 20, "seconds": 0.01}, **keys)
         database = lab.folder / f"good{i}.db"
         with Run(lab, lab.supervise(database, lab.sweep(configuration, database, "--quiet"))) as run:
@@ -167,7 +174,8 @@ def hang_once(lab, i, fault, parameters):
     name = f"hang{i}"
     database = lab.folder / f"{name}.db"
     configuration = lab.configure(
-        name, collectives=["all_reduce", "broadcast"], sizes="4KiB", budget_seconds=3, soak={"runs": 50, "seconds": 0.5},
+        name, collectives=["all_reduce", "broadcast"], sizes="4KiB", budget_seconds=3 if lab.is_full else 30,
+        soak={"runs": 50, "seconds": 0.5}, **until_done(lab),
         implementations={"include": [*MPI, "mpi.broadcast", "fault.correct", f"fault.{fault}"]},
         parameters={f"fault.{fault}": parameters})
     # Some with ranks that share cores, where a machine has few: they start their runs in another way.
@@ -378,7 +386,7 @@ def full_disk(lab, count):
 
 
 def full_disk_once(lab, database, i):
-    configuration = lab.configure(f"full{i}", sizes="64,256,1KiB,4KiB,16KiB,64KiB", budget_seconds=6,
+    configuration = lab.configure(f"full{i}", sizes="64,256,1KiB,4KiB,16KiB,64KiB", budget_seconds=6 if lab.is_full else 4,
                                   soak={"runs": 50, "seconds": 2})
     with Run(lab, lab.supervise(database, lab.sweep(configuration, database))) as run:
         code = run.end(LONGEST)

@@ -32,6 +32,8 @@ class Lab:
 
     def __init__(self, programs, faults, mpirun, is_full, folder=None):
         self.is_full = is_full  # whether figures are made
+        # Seconds: what waits for a limit has a small one in a test.
+        self.call_limit = 1 if is_full else 0.5
         self.agent = str(programs / "colltune-agent")
         self.colltune = str(programs / "colltune")
         self.faults = faults
@@ -53,7 +55,8 @@ class Lab:
         return str(path)
 
     def sweep(self, configuration, database, *options, ranks=2):
-        return [*self.mpirun, "-n", str(ranks), self.agent, "sweep", "--allow-oversubscribe", "--call-limit", "1",
+        return [*self.mpirun, "-n", str(ranks), self.agent, "sweep", "--allow-oversubscribe", "--call-limit",
+                str(self.call_limit),
                 "--config", configuration, "--db", str(database), *options]
 
     def supervise(self, database, sweep, *options):

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from cases import BUDGET_OVER, NEW_TRIAL, QUICK, STEP_LIMIT
+from cases import BUDGET_OVER, NEW_TRIAL, QUICK, STEP_LIMIT, quick_budget
 from harness import Lab, Run, require, require_none_blamed, require_sound, stop_in_trial, stored_trials
 
 SOURCE = Path(__file__).resolve().parents[3]
@@ -21,8 +21,8 @@ REFUSED_WITHIN = 10.0
 GONE_WITHIN = 10.0
 LONGEST = 300
 # One key: it is measured however little of the budget is left, and the budget is always spent, since ranks that share cores
-# never come to the precision.
-SMALL = {"collectives": ["broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 2, "null_test": False,
+# never come to the precision. So it is short.
+SMALL = {"collectives": ["broadcast"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "budget_seconds": 0.5, "null_test": False,
          "implementations": {"include": ["mpi.broadcast", "cpu.*_flat"]}, "soak": {"runs": 5, "seconds": 0.02}}
 
 
@@ -207,12 +207,12 @@ class SupervisedOnHosts:
         self.hosts = hosts
         self.patience = patience
         self.database = hosts.folder / "tuning.db"
-        self.configuration = hosts.configure("tuning", **(QUICK | {"budget_seconds": budget or (10 if hosts.is_full else 5)}))
+        self.configuration = hosts.configure("tuning", **(QUICK | {"budget_seconds": budget or quick_budget(hosts)}))
         self.run = self.start()
 
     def start(self):
-        sweep = [*self.hosts.mpirun, "-n", "2", self.hosts.agent, "sweep", "--allow-oversubscribe", "--call-limit", "1",
-                 "--config", self.configuration, "--db", str(self.database)]
+        sweep = [*self.hosts.mpirun, "-n", "2", self.hosts.agent, "sweep", "--allow-oversubscribe", "--call-limit",
+                 str(self.hosts.call_limit), "--config", self.configuration, "--db", str(self.database)]
         return Run(self.hosts, self.hosts.on("lab0", self.hosts.supervise(self.database, sweep, "--host-patience",
                                                                           str(self.patience))))
 

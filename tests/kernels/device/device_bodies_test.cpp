@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device_launch.h"
+#include "support/full_run.h"
 #include "support/sanitizer.h"
 
 namespace colltune {
@@ -94,11 +95,10 @@ class DeviceBodies : public testing::TestWithParam<DeviceAlgorithm> {
   static void for_each_way(const DeviceLaunch& launch, Act act) {
     for (const DeviceLaunch& way : ways_of(launch)) act(way);
   }
-  /// The same for one of many launches of a test: under a sanitizer, which looks at each access,
-  /// the ways take turns over them.
+  /// The same for one of many launches of a test: but in a full run the ways take turns over them.
   template <class Act>
   void for_each_way_in_turn(const DeviceLaunch& launch, Act act) {
-    if (!has_sanitizer) return for_each_way(launch, act);
+    if (is_full_run()) return for_each_way(launch, act);
     // Shifted by one each time round, so that every value of an inner loop meets every way.
     const std::vector<DeviceLaunch> ways = ways_of(launch);
     act(ways[(turn_ + turn_ / ways.size()) % ways.size()]);

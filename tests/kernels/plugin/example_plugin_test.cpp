@@ -49,6 +49,9 @@ TEST_P(ExamplePlugin, TurnsItsSlots) {
     for (const std::uint64_t bytes : {63, 64, 65, 128, 1000, 5000})
       for (int root = 0; root < communicator.size(); ++root)
         for (const bool has_late_rank : {false, true}) {
+          // Who waits for the late one does so in the same way at any size: all sizes from one
+          // root, one size from all of them.
+          if (has_late_rank && root != 0 && bytes != 1000) continue;
           ConformanceCase test{.problem = broadcast_of(bytes), .root = root};
           test.has_late_rank = has_late_rank;
           EXPECT_EQ(find_fault(communicator, *plugin.front(), small_chunks, test), "")
