@@ -21,7 +21,7 @@ using db::Connection;
 using db::Migration;
 using db::OpenMode;
 
-constexpr std::int64_t version_now = 9;
+constexpr std::int64_t version_now = 10;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
