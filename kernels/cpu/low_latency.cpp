@@ -44,6 +44,14 @@ constexpr std::size_t shortest_by_header = 256;
 // All lines of a short message are taken back, as many as a core can have in flight at a time. For
 // a longer one a sweep tries whether that helps.
 constexpr std::size_t surely_taken_back = 512;
+// A rank that only sends runs ahead of its readers. Where a message was there already when it was
+// looked for, so are probably the next ones: the second one from then is fetched while the ones
+// before it are read. In rows of 100 calls that took 0.12 us each instead of 0.26 (512 bytes), or
+// 0.05 instead of 0.06 (8); in rows of 8 up to 18 % less, in rows of 1 and 4 as much as without. A
+// reader that has caught up would take lines from the sender that it is about to write, so one
+// message that was there is not enough.
+constexpr std::uint64_t fetched_ahead = 2;
+constexpr int there_before_fetching = 1;
 constexpr std::size_t line = 64;
 /// Signal: the number of the last call with a root that this rank has ended, so it has read the
 /// call's messages.
@@ -307,8 +315,10 @@ class LowLatency final : public Operation {
   void take(Deadline deadline) {
     const auto own = static_cast<std::size_t>(rank_);
     sources_[own] = roles_.gives ? buffers_.send.data() + roles_.offset_in_send(rank_) : nullptr;
+    bool were_there = true;
     for (const int peer : roles_.from)
-      sources_[static_cast<std::size_t>(peer)] = await(peer, deadline);
+      sources_[static_cast<std::size_t>(peer)] = await(peer, deadline, were_there);
+    there_in_a_row_ = were_there ? there_in_a_row_ + 1 : 0;
     if (roles_.shape.reduces) {
       reduce_in_rank_order(sources_, buffers_.receive.data(), count_, reduction_);
       return;
@@ -317,11 +327,16 @@ class LowLatency final : public Operation {
     for (const int peer : roles_.from) place(peer);
   }
 
-  const std::byte* await(int peer, Deadline deadline) {
+  /// Clears `was_there` if the message had not come.
+  const std::byte* await(int peer, Deadline deadline, bool& was_there) {
     const std::byte* const mail = message(peer, rank_, number_);
     const std::span<std::byte> space(space_.data() + static_cast<std::size_t>(peer) * space_size_,
                                      space_size_);
-    if (const std::byte* const data = read(mail, peer, space)) return data;
+    if (const std::byte* const data = read(mail, peer, space)) {
+      if (roles_.shape.has_root && there_in_a_row_ >= there_before_fetching) fetch_ahead(peer);
+      return data;
+    }
+    was_there = false;
     if (adaptive_) adaptive_->pause();
     BoundedWait wait(deadline, abort_flag_, yields_at_once_);
     for (;;) {
@@ -331,6 +346,14 @@ class LowLatency final : public Operation {
       }
       wait.step(peer, "its message");
     }
+  }
+
+  /// Prefetches a later message of `peer`, as much as a core can have in flight.
+  void fetch_ahead(int peer) const {
+    const std::byte* const place = message(peer, rank_, number_ + fetched_ahead);
+    const std::size_t size = std::min(roles_.block, surely_taken_back) + line;
+    for (std::size_t offset = 0; offset < size; offset += line)
+      prefetch_for_reading(place + offset);
   }
 
   /// The message of `peer`; null if it has not come. What has no number must not be looked at
@@ -385,6 +408,7 @@ class LowLatency final : public Operation {
   std::uint64_t number_ = 0;   ///< of the current message
   std::uint64_t written_ = 0;  ///< number of the last message that was written
   std::uint64_t same_root_since_ = 0;  ///< the first message with the present root
+  int there_in_a_row_ = 0;             ///< calls before this one that did not wait for any message
 };
 
 class LowLatencyImplementation final : public Implementation {

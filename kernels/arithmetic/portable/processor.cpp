@@ -24,6 +24,8 @@ std::string machine_name() {
 
 void prefetch_for_writing(const std::byte* place) noexcept { __builtin_prefetch(place, 1); }
 
+void prefetch_for_reading(const std::byte* place) noexcept { __builtin_prefetch(place); }
+
 void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   // Larger than the last-level caches of today. Written, so that the pages really exist.
   constexpr std::size_t more_than_caches = std::size_t{256} << 20;

@@ -20,6 +20,10 @@ void prefetch_for_writing(const std::byte* place) noexcept {
   asm volatile("prefetchw %0" : : "m"(*place));
 }
 
+void prefetch_for_reading(const std::byte* place) noexcept {
+  asm volatile("prefetcht0 %0" : : "m"(*place));
+}
+
 void evict_from_caches(std::span<const std::byte> bytes) noexcept {
   constexpr std::size_t line = 64;
   for (std::size_t at = 0; at < bytes.size(); at += line) __builtin_ia32_clflush(&bytes[at]);

@@ -51,8 +51,10 @@ class CallPath {
   /// like the call before. `finish` ends it.
   template <class Find>
   [[nodiscard]] std::uint16_t begin(const ProgramCall& call, const Find& find) noexcept {
-    if (!(call == found_.call)) [[unlikely]]
+    if (!(call == found_.call)) [[unlikely]] {
       found_ = find(call);
+      is_bound_ = false;
+    }
     log_.write(found_.entry);
     if (found_.choice == library) {
       leave(call.collective);
@@ -73,25 +75,10 @@ class CallPath {
   template <class Prepare>
   [[nodiscard]] bool start(std::uint16_t choice, const ProgramCall& call, bool in_place,
                            const CallBuffers& buffers, const Prepare& prepare) {
-    Prepared& one = prepared_[choice - 1U];
-    if (one.operation != nullptr && one.latest == call && one.was_in_place == in_place) [[likely]] {
-      one.operation->bind(buffers);  // as most programs' calls
-    } else {
-      call_.problem.collective = call.collective;
-      call_.problem.data_type = call.data_type;
-      call_.problem.reduce_op = call.reduce_op;
-      call_.problem.message_size = call.message_size;
-      call_.problem.in_place = in_place;
-      call_.root = call.root;
-      call_.buffers = buffers;
-      if (one.operation != nullptr)
-        one.operation->rebind(call_);
-      else if (one.operation = prepare(choice, std::as_const(call_)); one.operation == nullptr)
-        return false;
-      one.latest = call;
-      one.was_in_place = in_place;
-    }
-    running_ = one.operation.get();
+    if (is_bound_ && was_in_place_ == in_place) [[likely]]
+      running_->bind(buffers);  // as most programs' calls
+    else if (!take_up(choice, call, in_place, buffers, prepare))
+      return false;
     running_->start();
     return true;
   }
@@ -119,10 +106,6 @@ class CallPath {
   [[nodiscard]] bool is_withdrawn(std::uint16_t choice) const noexcept {
     return prepared_[choice - 1U].is_withdrawn;
   }
-  /// Null before its first call.
-  [[nodiscard]] Operation* operation_of(std::uint16_t choice) const noexcept {
-    return prepared_[choice - 1U].operation.get();
-  }
 
   [[nodiscard]] CallLog& log() noexcept { return log_; }
   [[nodiscard]] const CallLog& log() const noexcept { return log_; }
@@ -141,6 +124,33 @@ class CallPath {
     bool was_in_place = false;
     bool is_withdrawn = false;
   };
+  /// Binds, rebinds or prepares the operation of a call that is unlike the one before.
+  template <class Prepare>
+  bool take_up(std::uint16_t choice, const ProgramCall& call, bool in_place,
+               const CallBuffers& buffers, const Prepare& prepare) {
+    Prepared& one = prepared_[choice - 1U];
+    if (one.operation != nullptr && one.latest == call && one.was_in_place == in_place) {
+      one.operation->bind(buffers);
+    } else {
+      call_.problem.collective = call.collective;
+      call_.problem.data_type = call.data_type;
+      call_.problem.reduce_op = call.reduce_op;
+      call_.problem.message_size = call.message_size;
+      call_.problem.in_place = in_place;
+      call_.root = call.root;
+      call_.buffers = buffers;
+      if (one.operation != nullptr)
+        one.operation->rebind(call_);
+      else if (one.operation = prepare(choice, std::as_const(call_)); one.operation == nullptr)
+        return false;
+      one.latest = call;
+      one.was_in_place = in_place;
+    }
+    running_ = one.operation.get();
+    was_in_place_ = in_place;
+    is_bound_ = true;
+    return true;
+  }
 
   CallLog log_;
   Found found_;
@@ -148,8 +158,10 @@ class CallPath {
   std::vector<Tally> tallies_;
   std::array<CallSamples, enum_names(Collective{}).size()> left_{};
   CallTimer timer_;
-  Call call_;  ///< of calls that are rebound
-  Operation* running_ = nullptr;
+  Call call_;                     ///< of calls that are rebound
+  Operation* running_ = nullptr;  ///< of the call that was started last
+  bool is_bound_ = false;         ///< `running_` is bound to the call that was begun last
+  bool was_in_place_ = false;     ///< that call
 };
 
 }  // namespace colltune
