@@ -4,9 +4,11 @@
 #include "bridge.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +27,7 @@
 #include "colltune/collectives/running_mpi.h"
 #include "colltune/kernels/catalogue.h"
 #include "launch_setting.h"
+#include "looks.h"
 #include "program_types.h"
 #include "set_up.h"
 
@@ -61,6 +64,8 @@ struct Process {
   std::mutex mutex;
   std::set<std::string> said;  // guarded by mutex, as `report` and the next are
   bool has_said_failure = false;
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  std::atomic<std::int64_t> latest_set_up = 0;  // how long it took, ns
 };
 std::unique_ptr<Process> process;
 
@@ -134,7 +139,10 @@ void colltune_close(bool is_first_rank) {
   });
 }
 
-std::int64_t colltune_patience() { return process->settings.patience.count(); }
+std::int64_t colltune_patience(int ranks_here) {
+  return colltune_wanted(process->settings.patience.count(), ranks_here > process->cores,
+                         process->latest_set_up.load(std::memory_order_relaxed));
+}
 
 const char* colltune_fingerprint() { return process->fingerprint.c_str(); }
 
@@ -164,6 +172,8 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
       print_line(fmt::format("a rank cannot set up a communicator: {}", error.what()));
       PMPI_Abort(comm, 1);
     }
+    const auto took = CallTimer::steady_now() - begun;
+    process->latest_set_up.store(took.count(), std::memory_order_relaxed);
     if (done.rank == 0)
       for (const std::string& line : done.lines) say_once(line);
     made->executor = std::move(done.executor);
@@ -171,7 +181,7 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     made->meanwhile.watch(made->executor.get());
     {
       const std::lock_guard lock(process->mutex);
-      process->report.add_set_up(CallTimer::steady_now() - begun);
+      process->report.add_set_up(took);
     }
     return made.release();
   });

@@ -133,19 +133,19 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
 #undef STAND_ASIDE
 }
 
-/* Whether some rank has spent so long in this communicator's collectives that setting it up may
+/* Whether the ranks have spent so long in this communicator's collectives that setting it up may
    pay; if not, when to look again. Collective, at the same call on all ranks: how large their calls
    are does not count, since that may differ by mistake. The same on all ranks. */
 static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* comm) {
-  const int64_t patience = colltune_patience();
-  if (0 == patience) return true;
-  int64_t longest = module->spent;
+  const int ranks_here = 1 + (int)ompi_process_info.num_local_peers;
+  struct colltune_look found = {module->spent, colltune_patience(ranks_here)};
+  if (0 == found.wanted) return true;
   is_inside = true;
-  const int rc = module->lower.allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MAX, comm,
+  const int rc = module->lower.allreduce(MPI_IN_PLACE, &found, 2, MPI_INT64_T, MPI_SUM, comm,
                                          module->lower.allreduce_module);
   is_inside = false;
-  if (MPI_SUCCESS == rc && longest >= patience) return true;
-  module->next_look = colltune_next_look(module->calls, longest, patience);
+  if (MPI_SUCCESS == rc && found.spent >= found.wanted) return true;
+  module->next_look = colltune_next_look(module->calls, found);
   return false;
 }
 
@@ -390,7 +390,8 @@ static int open_component(void) {
   if (!colltune_open(BUILT_FOR)) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
-  if (OPAL_SUCCESS != colltune_tell(modex_key, colltune_fingerprint())) return OMPI_ERR_NOT_AVAILABLE;
+  if (OPAL_SUCCESS != colltune_tell(modex_key, colltune_fingerprint()))
+    return OMPI_ERR_NOT_AVAILABLE;
   alike = colltune_none_is_known();
   return OMPI_SUCCESS;
 }

@@ -52,8 +52,7 @@ bool colltune_all_told(struct ompi_communicator_t* comm, char* key, const char* 
     if (name->jobid != OMPI_PROC_MY_NAME->jobid) return false;
     _Atomic unsigned char* const kept =
         NULL != alike && name->vpid < alike->ranks ? &alike->found[name->vpid] : NULL;
-    unsigned char found =
-        NULL == kept ? unknown : atomic_load_explicit(kept, memory_order_relaxed);
+    unsigned char found = NULL == kept ? unknown : atomic_load_explicit(kept, memory_order_relaxed);
     if (unknown == found) {
       found = has_told(name, key, text) ? same : other;
       if (NULL != kept) atomic_store_explicit(kept, found, memory_order_relaxed);

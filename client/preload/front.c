@@ -183,19 +183,19 @@ static bool is_everywhere(struct known* known) {
   return known->is_everywhere;
 }
 
-/* Whether some rank has spent so long in this communicator's collectives that setting it up may
+/* Whether the ranks have spent so long in this communicator's collectives that setting it up may
    pay; if not, when to look again. Collective, at the same call on all ranks. The same on all
    ranks. */
 static bool is_worthwhile(struct known* known) {
-  const int64_t patience = colltune_patience();
-  if (0 == patience) return true;
-  int64_t longest = known->spent;
+  /* All ranks of the communicator are on this host. */
+  struct colltune_look found = {known->spent, colltune_patience(known->place.ranks)};
+  if (0 == found.wanted) return true;
   is_inside = true;
   const int rc =
-      library.allreduce(MPI_IN_PLACE, &longest, 1, MPI_INT64_T, MPI_MAX, known->place.comm);
+      library.allreduce(MPI_IN_PLACE, &found, 2, MPI_INT64_T, MPI_SUM, known->place.comm);
   is_inside = false;
-  if (MPI_SUCCESS == rc && longest >= patience) return true;
-  known->next_look = colltune_next_look(known->calls, longest, patience);
+  if (MPI_SUCCESS == rc && found.spent >= found.wanted) return true;
+  known->next_look = colltune_next_look(known->calls, found);
   return false;
 }
 

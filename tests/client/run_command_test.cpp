@@ -5,7 +5,10 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "cli_fixture.h"
 
@@ -337,6 +340,55 @@ TEST_F(RunCommand, WritesFilesThatAreNotThereAlone) {
   std::filesystem::remove(table);
   EXPECT_EQ(run({"--dry-run"}).out, first.out);
   EXPECT_EQ(testing::read_file(table), content);
+}
+
+// A snapshot that is new may be replaced unseen: launches remember its table a little later.
+TEST_F(RunCommand, TakesTheTableThatWasMadeOfTheSameSnapshot) {
+  install_component();
+  fill_all();
+  const std::string known = folder.file("home") + "/.cache/colltune/known-tables";
+  const auto run_until_known = [&](const std::string& digest) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    for (;;) {
+      const Result printed = run({"--dry-run"});
+      EXPECT_EQ(printed.code, 0) << printed.errors;
+      std::ifstream lines(known);
+      std::string state;
+      std::string table;
+      if ((lines >> state >> table && table != digest) || std::chrono::steady_clock::now() > end)
+        return printed;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  };
+  const std::string digest = "OMPI_MCA_coll_colltune_table_digest";
+  const Result first = run_until_known("");
+  const std::string remembered = testing::read_file(known);
+  EXPECT_THAT(remembered, HasSubstr(" " + value_of(first, digest) + "\n"));
+  const Result again = run({"--dry-run"});
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_EQ(again.errors, first.errors);
+  // Another generation is another table.
+  const std::vector more{
+      decided(2048, "cpu.all_reduce_one_shot{n=2}", "colltune", "any", Collective::all_reduce)};
+  Store(database).publish(more, "2026-01-02T00:00:00Z");
+  const Result second = run_until_known(value_of(first, digest));
+  EXPECT_NE(value_of(second, digest), value_of(first, digest));
+  EXPECT_THAT(second.errors, HasSubstr("(generation 2, "));
+  EXPECT_EQ(testing::read_file(known).find(remembered), testing::read_file(known).find('\n') + 1);
+  // What is remembered is what is taken.
+  const std::string state = testing::read_file(known).substr(0, remembered.find(' '));
+  std::ofstream(known) << "no line\n\n" << state << ' ' << value_of(first, digest) << '\n';
+  EXPECT_THAT(run({"--dry-run"}).errors, HasSubstr("(generation 1, "));
+  // The wrong table, or none: it is made anew.
+  std::ofstream(value_of(first, "OMPI_MCA_coll_colltune_table")) << "damaged";
+  EXPECT_EQ(run({"--dry-run"}).out, second.out);
+  std::ofstream(known) << state << " ../../../etc/passwd\n";
+  EXPECT_EQ(run({"--dry-run"}).out, second.out);
+  // --table runs the same, by the same file.
+  const Result by_table = run_without_decisions(
+      {"--dry-run", "--table", value_of(second, "OMPI_MCA_coll_colltune_table")});
+  EXPECT_EQ(by_table.out, second.out);
+  EXPECT_EQ(by_table.errors, second.errors);
 }
 
 TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {

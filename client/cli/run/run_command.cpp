@@ -81,11 +81,12 @@ fs::path trace_file(const std::string& typed) {
   return file;
 }
 
-/// What the options ask for, and a table to be remembered once its file is written.
+/// What the options ask for.
 struct Prepared {
   TunedLaunch launch;
-  std::string state;  ///< KnownTables; empty: none
-  std::string digest;
+  /// What it is made of; none if it only records. Kept until this process is the command: to free
+  /// it takes a millisecond.
+  std::optional<LaunchTable> table;
 };
 Prepared prepare(const RunOptions& options) {
   const Runners runners = find_runners(fs::read_symlink("/proc/self/exe"));
@@ -95,10 +96,8 @@ Prepared prepare(const RunOptions& options) {
   Prepared prepared;
   TunedLaunch& launch = prepared.launch;
   if (has_decisions || options.trace.empty()) {
-    const LaunchTable table = read_launch_table(origin, options.environment, folder_of(options));
-    prepared.state = table.state.value_or("");
-    prepared.digest = table.digest;
-    launch = make_tuned_launch(table, runners,
+    prepared.table = read_launch_table(origin, options.environment, folder_of(options));
+    launch = make_tuned_launch(*prepared.table, runners,
                                {.numerics = options.numerics,
                                 .memory = options.memory,
                                 .reports = !options.is_quiet && options.comparisons == 0,
@@ -172,8 +171,8 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   const std::string script =
       options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
   if (!tuned.files.empty()) write_files(tuned, folder_of(options), log);
-  if (!prepared.state.empty())
-    KnownTables(folder_of(options)).remember(prepared.state, prepared.digest);
+  if (prepared.table && prepared.table->state)
+    KnownTables(folder_of(options)).remember(*prepared.table->state, prepared.table->digest);
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {

@@ -113,7 +113,11 @@ class Maker {
         runners_(runners),
         wishes_(wishes),
         variable_(variable),
-        numerics_(numerics_of(wishes, variable)) {}
+        numerics_(numerics_of(wishes, variable)) {
+    if (numerics_ != name_of(ProgramNumerics::library)) return;
+    without_sums_ = table.set;
+    std::erase_if(without_sums_->decisions, reduces);
+  }
 
   TunedLaunch make() {
     const fs::path table = table_file_in(wishes_.folder, table_.digest);
@@ -232,10 +236,8 @@ class Maker {
   }
 
   /// What rules may say: nothing of sums where the library's own order is demanded.
-  [[nodiscard]] DecisionSet decisions_for_rules() const {
-    DecisionSet set = table_.set;
-    if (numerics_ == name_of(ProgramNumerics::library)) std::erase_if(set.decisions, reduces);
-    return set;
+  [[nodiscard]] const DecisionSet& decisions_for_rules() const {
+    return without_sums_ ? *without_sums_ : table_.set;
   }
   [[nodiscard]] std::string first_of_the_users(std::span<const char* const> names) const {
     const auto own = std::ranges::find_if(names, [&](const char* name) { return is_set(name); });
@@ -322,7 +324,8 @@ class Maker {
   const Runners& runners_;
   const LaunchWishes& wishes_;
   const FindVariable& variable_;
-  std::string numerics_;  ///< empty: the component's default
+  std::string numerics_;                     ///< empty: the component's default
+  std::optional<DecisionSet> without_sums_;  ///< where the library's own order is demanded
   TunedLaunch made_;
 };
 

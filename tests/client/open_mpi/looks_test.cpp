@@ -17,11 +17,13 @@ constexpr std::int64_t patience = 10'000'000;
 /// up.
 std::vector<std::uint64_t> looks(std::int64_t each) {
   std::vector<std::uint64_t> at{COLLTUNE_FIRST_LOOK};
-  // The call at which ranks look is not over yet.
-  while (static_cast<std::int64_t>(at.back() - 1) * each < patience)
-    at.push_back(
-        colltune_next_look(at.back(), static_cast<std::int64_t>(at.back() - 1) * each, patience));
-  return at;
+  for (;;) {
+    // The call at which ranks look is not over yet.
+    const colltune_look found{.spent = static_cast<std::int64_t>(at.back() - 1) * each,
+                              .wanted = patience};
+    if (found.spent >= found.wanted) return at;
+    at.push_back(colltune_next_look(at.back(), found));
+  }
 }
 
 TEST(Looks, LongCallsAreSetUpAtTheFirstLook) {
@@ -43,7 +45,18 @@ TEST(Looks, AreFewWhereCallsAreShort) {
   EXPECT_LT(at.back(), 3 * patience / 1'000);
 }
 
-TEST(Looks, NothingSpentIsNoDivisor) { EXPECT_EQ(colltune_next_look(3, 0, patience), 24U); }
+TEST(Looks, NothingSpentIsNoDivisor) {
+  EXPECT_EQ(colltune_next_look(3, {.spent = 0, .wanted = patience}), 24U);
+}
+
+TEST(Looks, MoreIsWantedWhereSettingUpTakesLonger) {
+  EXPECT_EQ(colltune_wanted(patience, false, 0), patience);
+  EXPECT_EQ(colltune_wanted(patience, false, 2'000'000), patience);
+  EXPECT_EQ(colltune_wanted(patience, false, 5'000'000), 15'000'000);
+  EXPECT_EQ(colltune_wanted(patience, true, 0), 40'000'000);
+  EXPECT_EQ(colltune_wanted(patience, true, 30'000'000), 90'000'000);
+  EXPECT_EQ(colltune_wanted(0, true, 30'000'000), 0);
+}
 
 }  // namespace
 }  // namespace colltune
