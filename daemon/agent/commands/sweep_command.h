@@ -16,7 +16,7 @@ namespace colltune {
 
 /// The user's request for `colltune-agent sweep`.
 struct SweepOptions {
-  std::filesystem::path configuration;         ///< empty: none; then there is a trace
+  std::filesystem::path configuration;  ///< empty: none; then there is a trace
   /// The configuration itself instead of its file: of a sweep inside a program.
   std::string configuration_text;
   std::optional<std::filesystem::path> trace;  ///< measure the calls of this trace
