@@ -7,7 +7,8 @@
 source "$(dirname "$0")/lib.sh"
 
 cat >"$work/small.json" <<'JSON'
-{"version": 1, "collectives": ["all_reduce", "broadcast", "all_to_all"], "sizes": "1KiB,64KiB", "budget_seconds": 3}
+{"version": 1, "collectives": ["all_reduce", "broadcast", "all_to_all"], "sizes": "1KiB,64KiB", "budget_seconds": 90, "passes": 1,
+ "precision": 0.5, "soak": {"runs": 20, "seconds": 0.1}, "implementations": {"include": ["mpi.*", "cpu.*_flat"], "exclude": ["mpi.*_tuned"]}}
 JSON
 db=$work/tuning.db
 two_ranks=("${mpirun[@]}" -n 2 "$agent" sweep --config "$work/small.json")

@@ -34,10 +34,10 @@ struct ConformanceCase {
                                      const ConformanceCase& test);
 
 /// The cases for `implementation` on `ranks` ranks: the whole product where COLLTUNE_FULL=1 is set,
-/// else what the catalogue's conformance test has time for. On two ranks that is each type with each
-/// operator, and a long message by every variant; on any number some types and operators with each
-/// size, by every variant one or two of the sizes, which differ by the number of ranks, once with
-/// plain and once with registered buffers. In all other cases variants take turns.
+/// else what the catalogue's conformance test has time for. On two ranks that is each type with
+/// each operator, and a long message by every variant; on any number some types and operators with
+/// each size, by every variant one or two of the sizes, which differ by the number of ranks, once
+/// with plain and once with registered buffers. In all other cases variants take turns.
 [[nodiscard]] std::vector<ConformanceCase> conformance_cases(const Implementation& implementation,
                                                              int ranks);
 

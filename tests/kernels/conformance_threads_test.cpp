@@ -67,13 +67,12 @@ TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
   const Implementations catalogue = make_catalogue();
   ChosenVariants chosen;
   std::atomic<int> run = 0;
-  run_ranks(
-      static_cast<int>(GetParam().size()),
-      [&](Communicator& communicator) {
-        run += run_conformance(communicator, catalogue, chosen,
-                               amount_for(GetParam() == std::vector{0, 0, 1, 1}));
-      },
-      {.node = GetParam()});
+  run_ranks(static_cast<int>(GetParam().size()),
+            [&](Communicator& communicator) {
+              run += run_conformance(communicator, catalogue, chosen,
+                                     amount_for(GetParam() == std::vector{0, 0, 1, 1}));
+            },
+            {.node = GetParam()});
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
 }
 

@@ -66,8 +66,9 @@ struct LaunchFacts {
 
 /// Collective: finds the implementations of the program and of `plugins`, what the ranks can do,
 /// and where they are. Throws the same Error on all ranks if one of them lacks something required
-/// or runs another build; warns of other differences. A plug-in has `call_limit` to describe itself,
-/// at least a second (0: as long as the longest call). `rules` change what some ranks report.
+/// or runs another build; warns of other differences. A plug-in has `call_limit` to describe
+/// itself, at least a second (0: as long as the longest call). `rules` change what some ranks
+/// report.
 [[nodiscard]] LaunchFacts learn_launch(const AgentProcess& process,
                                        std::span<const std::filesystem::path> plugins,
                                        std::chrono::milliseconds call_limit,

@@ -176,8 +176,7 @@ TEST(MeshSweep, EveryFormIsVerifiedMeasuredAndRanked) {
     SweepSpec spec = spec_of({parse_mesh(shape, steps)}, "52,16KiB");  // 13 floats: padded
     spec.data_types = {DataType::f32, DataType::bf16};
     // To a sanitizer types are alike: they take turns over the meshes.
-    if (test::has_sanitizer)
-      spec.data_types = {++mesh % 2 == 0 ? DataType::f32 : DataType::bf16};
+    if (test::has_sanitizer) spec.data_types = {++mesh % 2 == 0 ? DataType::f32 : DataType::bf16};
     fakes::sweep(run, 4, make_catalogue(), spec);
     for (const auto& error : run.errors) EXPECT_EQ(error, "");
     EXPECT_THAT(run.ends, ::testing::Each(SweepEnd::complete));

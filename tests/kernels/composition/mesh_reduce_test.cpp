@@ -46,8 +46,7 @@ TEST_P(MeshOverThreads, IsRight) {
     for (const MeshReduction& mesh : meshes_of(GetParam())) {
       // Types in turn where many ranks share cores; the usual meshes have them all, but under a
       // sanitizer.
-      const bool has_all =
-          GetParam() < ranks_for_types_in_turn || (turn < 2 && !has_sanitizer);
+      const bool has_all = GetParam() < ranks_for_types_in_turn || (turn < 2 && !has_sanitizer);
       runs += run_operators(ranks, capability, catalogue, known, mesh,
                             has_all ? types : std::vector{types[turn % types.size()]}, turn);
       ++turn;
