@@ -44,9 +44,11 @@ TuningKey key_in_world(TuningKey key, int ranks_per_node, Bytes size) {
 }
 
 /// Powers of two and three times those.
-std::vector<int> predicted_numbers(const DecisionsOfWorlds& worlds) {
-  const auto most = static_cast<std::int64_t>(worlds.rbegin()->first) *
-                    static_cast<std::int64_t>(most_extrapolation);
+std::vector<int> predicted_numbers(const DecisionsOfWorlds& worlds, int nodes) {
+  const std::int64_t most =
+      std::min<std::int64_t>(static_cast<std::int64_t>(worlds.rbegin()->first) *
+                                 static_cast<std::int64_t>(most_extrapolation),
+                             most_counted_ranks / nodes);
   std::set<int> numbers;
   for (std::int64_t number = 2; number <= most; number *= 2) {
     numbers.insert(static_cast<int>(number));
@@ -55,6 +57,59 @@ std::vector<int> predicted_numbers(const DecisionsOfWorlds& worlds) {
   for (const auto& [measured, decisions] : worlds) numbers.erase(measured);
   return {numbers.begin(), numbers.end()};
 }
+
+/// The baselines, and what a decision ranks before them. A variant that is proven in no world
+/// cannot come first in any, and is not worth its counts.
+std::map<Variant, RankedVariant> wanted_of(const DecisionsOfWorlds& worlds) {
+  std::map<Variant, RankedVariant> wanted;
+  for (const auto& [ranks_per_node, decisions] : worlds)
+    for (const Decision* decision : decisions)
+      for (const RankedVariant& ranked : decision->ranked) {
+        wanted.try_emplace(ranked.variant, ranked);
+        if (ranked.is_baseline) break;
+      }
+  return wanted;
+}
+
+/// The counts of one variant in one world.
+class CountsOfSizes {
+ public:
+  /// `first` and `last`: the smallest and the largest size that will be asked for.
+  CountsOfSizes(const StepCounts& counts, TuningKey key, const RankedVariant& entry, Bytes first,
+                Bytes last)
+      : counts_(counts), key_(std::move(key)), entry_(entry), last_(last) {
+    const auto lower = ask(first);
+    at_last_ = ask(last);
+    if (!lower || !at_last_ || lower->steps != at_last_->steps) return;
+    const double expected = at_last_->bytes_per_rank / value_of(last) * value_of(first);
+    is_even_ = std::abs(lower->bytes_per_rank / expected - 1) < 0.01;
+  }
+
+  /// Empty if it is unknown. Making a schedule takes long, so it is asked for anew only where the
+  /// steps change with the size.
+  [[nodiscard]] std::optional<StepCount> at(Bytes size) const {
+    if (!is_even_) return ask(size);
+    return StepCount{.steps = at_last_->steps,
+                     .bytes_per_rank = at_last_->bytes_per_rank / value_of(last_) * value_of(size)};
+  }
+
+ private:
+  static double value_of(Bytes size) { return static_cast<double>(size.value); }
+  [[nodiscard]] std::optional<StepCount> ask(Bytes size) const {
+    TuningKey key = key_;
+    key.problem.message_size = size;
+    const auto count = counts_(key, entry_);
+    const bool is_known = count && count->steps > 0 && count->bytes_per_rank > 0;
+    return is_known ? count : std::nullopt;
+  }
+
+  const StepCounts& counts_;
+  TuningKey key_;
+  const RankedVariant& entry_;
+  Bytes last_;
+  std::optional<StepCount> at_last_;
+  bool is_even_ = false;
+};
 
 /// Everything that was measured of one problem.
 struct MeasuredWorlds {
@@ -90,31 +145,21 @@ void add_world_errors(std::span<const WorldTime> times, std::vector<double>& err
 
 MeasuredWorlds gather(const TuningKey& key, const DecisionsOfWorlds& worlds,
                       const StepCounts& counts) {
-  MeasuredWorlds found{.key = key, .entries = {}, .times = {}, .of_sizes = {}, .of_worlds = {}};
-  for (const auto& [ranks_per_node, decisions] : worlds)
-    for (const Decision* decision : decisions)
-      for (const RankedVariant& ranked : decision->ranked)
-        found.entries.try_emplace(ranked.variant, ranked);
-  std::set<Variant> unknown;
+  MeasuredWorlds found{
+      .key = key, .entries = wanted_of(worlds), .times = {}, .of_sizes = {}, .of_worlds = {}};
   for (const auto& [ranks_per_node, decisions] : worlds)
     for (const auto& [variant, points] : curves_of_variants(decisions)) {
+      const auto entry = found.entries.find(variant);
+      if (entry == found.entries.end()) continue;
       found.of_sizes.add_all(points);
-      for (const CurvePoint& point : points) {
-        if (unknown.contains(variant)) break;
-        const auto count =
-            counts(key_in_world(key, ranks_per_node, point.size), found.entries.at(variant));
-        if (!count || !(count->steps > 0) || !(count->bytes_per_rank > 0)) {
-          // A call of a size 0 tells nothing of the others.
-          if (point.size.value > 0) unknown.insert(variant);
-          continue;
-        }
-        found.times[variant].push_back(
-            {.ranks = ranks_per_node, .size = point.size, .time = point.time, .count = *count});
-      }
+      const CountsOfSizes of_sizes(counts, key_in_world(key, ranks_per_node, {}), entry->second,
+                                   points.front().size, points.back().size);
+      for (const CurvePoint& point : points)
+        if (const auto count = of_sizes.at(point.size))
+          found.times[variant].push_back(
+              {.ranks = ranks_per_node, .size = point.size, .time = point.time, .count = *count});
     }
-  std::erase_if(found.times, [&](const auto& one) {
-    return unknown.contains(one.first) || worlds_in(one.second) < 2;
-  });
+  std::erase_if(found.times, [](const auto& one) { return worlds_in(one.second) < 2; });
   for (const auto& [variant, times] : found.times)
     if (worlds_in(times) > 2) add_world_errors(times, found.of_worlds);
   std::ranges::sort(found.of_worlds);
@@ -133,11 +178,12 @@ std::vector<CurvePoint> predicted_points(const MeasuredWorlds& measured, const V
   const std::vector<WorldTime>& times = measured.times.at(variant);
   std::set<Bytes> sizes;
   for (const WorldTime& one : times) sizes.insert(one.size);
+  const CountsOfSizes of_sizes(counts, key_in_world(measured.key, ranks_per_node, {}),
+                               measured.entries.at(variant), *sizes.begin(), *sizes.rbegin());
   std::vector<CurvePoint> points;
   for (const Bytes size : sizes) {
-    const auto count =
-        counts(key_in_world(measured.key, ranks_per_node, size), measured.entries.at(variant));
-    if (!count || !(count->steps > 0) || !(count->bytes_per_rank > 0)) continue;
+    const auto count = of_sizes.at(size);
+    if (!count) continue;
     const auto time = time_in_world(fit, times, size, *count);
     if (time && *time > 0 && std::isfinite(*time)) points.push_back({.size = size, .time = *time});
   }
@@ -191,8 +237,11 @@ std::optional<Topology> with_ranks_per_node(const Topology& topology, int ranks_
 std::vector<VariantFit> fits_across_worlds(std::span<const Decision> decisions,
                                            const StepCounts& counts) {
   std::vector<VariantFit> fits;
-  for (const auto& [key, worlds] : problems_of(decisions))
-    add_fits(gather(key, worlds, counts), predicted_numbers(worlds), counts, fits);
+  for (const auto& [key, worlds] : problems_of(decisions)) {
+    if (worlds.rbegin()->first > most_counted_ranks / key.topology.nodes) continue;
+    add_fits(gather(key, worlds, counts), predicted_numbers(worlds, key.topology.nodes), counts,
+             fits);
+  }
   sort_fits(fits);
   return fits;
 }

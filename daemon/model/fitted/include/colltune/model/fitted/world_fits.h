@@ -22,6 +22,10 @@ using StepCounts =
 /// The model of fits for worlds in which nothing was measured.
 inline constexpr std::string_view world_model = "loggp";
 
+/// Worlds of more ranks are neither predicted nor predicted from: a schedule's work grows with
+/// their square, and fits are made while a sweep publishes.
+inline constexpr int most_counted_ranks = 16;
+
 /// The topology with another number of ranks on each node. Empty unless the ranks are alike, evenly
 /// laid out and have a core or a device each: in no other world do steps alone tell the difference.
 [[nodiscard]] std::optional<Topology> with_ranks_per_node(const Topology& topology,
@@ -32,6 +36,7 @@ inline constexpr std::string_view world_model = "loggp";
 /// measured with at least two numbers of ranks per node, by the step counts of each variant
 /// (steps.h). The numbers that are predicted are powers of two and three times those, up to
 /// `most_extrapolation` times the largest measured one, where nothing is decided for the problem.
+/// Only baselines, and variants that some of these decisions proves, have fits.
 ///
 /// Their intervals are the product of two: those of sizes, as in fits_of(), and that of leaving
 /// each measured world out. The latter needs three worlds and ten times; with fewer, it is half to
