@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--mpirun", default="mpirun.openmpi")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--db", type=pathlib.Path, help="decisions [what a short sweep finds]")
+    parser.add_argument("--table", type=pathlib.Path, help="decisions of a table file instead")
     parser.add_argument("--pairs", type=int, default=30, help="of launches, of each program")
     parser.add_argument("--sweep-seconds", type=float, default=24)
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "tests/bench/results")
@@ -118,11 +119,14 @@ def main():
     print(f"{'milliseconds':<24}{'without':>10}{'with':>10}{'more':>8}   95 %               at most   processors'")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        database = options.db or make_database(programs, folder, options.sweep_seconds)
         environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "caches")}
-        prefix = [programs.colltune, "run", "--quiet", "--db", str(database), "--"]
-        decisions = len(programs.json_of("show", "decisions", "--db", str(database), "--family", "all"))
-        wait_until_remembered([*prefix, "/bin/true"], environment)
+        origin = ["--table", str(options.table)]
+        if options.table is None:
+            origin = ["--db", str(options.db or make_database(programs, folder, options.sweep_seconds))]
+        prefix = [programs.colltune, "run", "--quiet", *origin, "--"]
+        decisions = len(programs.json_of("show", "decisions", *origin, "--family", "all"))
+        if options.table is None:
+            wait_until_remembered([*prefix, "/bin/true"], environment)
         for name, command in (("true, first launch", ["/bin/true"]), ("true", ["/bin/true"]), ("mpirun true", [*programs.launch, "/bin/true"]),
                               ("mpirun start_program", [*programs.launch, str(options.build / "tests/bench/start_program")])):
             times = alternate(command, prefix, options.pairs, environment, name.endswith("first launch"))
