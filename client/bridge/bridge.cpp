@@ -56,10 +56,17 @@ struct Process {
   explicit Process(ProgramSettings of)
       : settings(std::move(of)), fingerprint(fingerprint_of(settings)) {}
 
+  /// Made by the first set-up: most programs are short, and have none.
+  const Implementations& known_kernels() {
+    std::call_once(is_catalogue_made, [this] { catalogue = make_host_catalogue(); });
+    return catalogue;
+  }
+
   ProgramSettings settings;
   std::string fingerprint;
-  Implementations catalogue = make_host_catalogue();
   ChoiceCache choices;
+  Implementations catalogue;  // by known_kernels() alone
+  std::once_flag is_catalogue_made;
   Report report;
   std::mutex mutex;
   std::set<std::string> said;  // guarded by mutex, as `report` and the next are
@@ -159,8 +166,8 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     const auto begun = CallTimer::steady_now();
     SetUp done;
     try {
-      done =
-          set_up(comm, made->abort_flag, process->settings, process->catalogue, process->choices);
+      done = set_up(comm, made->abort_flag, process->settings, process->known_kernels(),
+                    process->choices);
     } catch (const Error& error) {  // on all ranks
       int rank = 0;
       PMPI_Comm_rank(comm, &rank);

@@ -38,12 +38,15 @@ run_step(${CMAKE_COMMAND} --build "${WORK}/app/build")
 expect_unreachable("${WORK}/app/build/ask" 4)
 expect_unreachable("${WORK}/app/build/ask_c" 14)
 
-run_step("${prefix}/bin/colltune" --version)
+# It loads what asks a daemon from its own prefix.
+set(ask lookup all_reduce --bytes 4KiB)
+expect_unreachable(--server 4 "${prefix}/bin/colltune" ${ask})
 
 # The same by pkg-config, in a prefix that was moved.
 file(RENAME "${prefix}" "${WORK}/moved")
 file(GLOB library "${WORK}/moved/lib*/libcolltune_client.so" "${WORK}/moved/lib*/*/libcolltune_client.so")
 cmake_path(GET library PARENT_PATH libraries)
+expect_unreachable(--server 4 "${WORK}/moved/bin/colltune" ${ask})
 set(found ${CMAKE_COMMAND} -E env "LD_LIBRARY_PATH=${libraries}:$ENV{LD_LIBRARY_PATH}")
 build_by_pkg_config(colltune-client "${WORK}/moved" "${WORK}/ask" "${WORK}/app/ask.cpp" "${CXX_COMPILER}" -std=c++20)
 if(EXISTS "${WORK}/ask")
