@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -28,9 +27,8 @@ TEST(CountsClass, IsOfTheLengthsAlone) {
   EXPECT_EQ(counts_class(Blocks{4, 5}), Counts::random);
   EXPECT_EQ(counts_class(Blocks{4, 8}), Counts::one_large);
   EXPECT_EQ(counts_class(Blocks{0, 8}), Counts::one_large);
-  EXPECT_EQ(counts_class(Blocks{0, 8, 8}), Counts::random);
-  constexpr std::size_t huge = std::numeric_limits<std::size_t>::max() / 4;
-  EXPECT_EQ(counts_class(Blocks{huge, 1, huge}), Counts::random);
+  EXPECT_EQ(counts_class(Blocks{0, 8, 8}), Counts::one_large);
+  EXPECT_EQ(counts_class(Blocks{1, 8, 8}), Counts::random);
 }
 
 TEST(TypicalBlocks, AreOfTheirClassAndSumUpExactly) {
@@ -40,7 +38,9 @@ TEST(TypicalBlocks, AreOfTheirClassAndSumUpExactly) {
         const Bytes whole =
             round_message_size(Collective::all_gather, DataType::f32, {size}, ranks, counts);
         const auto smallest = static_cast<std::uint64_t>(ranks) * 16;
-        if (size >= smallest) EXPECT_EQ(whole.value, size) << ranks << ' ' << name_of(counts);
+        if (size >= smallest) {
+          EXPECT_EQ(whole.value, size) << ranks << ' ' << name_of(counts);
+        }
         if (whole.value == 0) continue;
         const Problem problem{.collective = Collective::all_gather,
                               .data_type = DataType::f32,
@@ -69,7 +69,7 @@ TEST(TypicalBlocks, AreTheSameEverywhere) {
   EXPECT_EQ(blocks_of(Counts::random, 1), Blocks{});
   // Databases of several machines hold times of the same blocks.
   EXPECT_EQ(digest_of_text(canonical_text(blocks_of(Counts::random, 64))),
-            "to be filled in");
+            "17dad4d7745b9ee5060b243b299d649c");
 }
 
 TEST(Counts, AreOfTwoCollectivesAlone) {

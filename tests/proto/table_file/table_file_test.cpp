@@ -253,7 +253,7 @@ TEST(TableFile, OneWithUnequalCountsIsOfVersionTwo) {
       const Problem problem = unpack_problem(file.view().groups()[group].key.problem);
       if (problem.counts != counts) continue;
       const auto answer = file.view().find(group, {4096});
-      if (answer) return std::string(file.view().variant_text(answer->variant));
+      if (answer) return std::string(file.view().variant(answer->variant).text);
     }
     return "none";
   };
