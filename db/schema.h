@@ -32,6 +32,7 @@ void apply_version_6(Connection& connection);
 void apply_version_7(Connection& connection);
 void apply_version_8(Connection& connection);
 void apply_version_9(Connection& connection);
+void apply_version_10(Connection& connection);
 /// All steps, ascending from 1. This program reads and writes the last one's version.
 [[nodiscard]] std::span<const Migration> schema_history();
 

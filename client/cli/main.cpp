@@ -91,6 +91,9 @@ void add_question(CLI::App& command, LookupOptions& options) {
                          std::string(name_of(default_input)) + "]");
   command.add_option("--numeric-class", options.numeric_class,
                      allowed_names<NumericClass>() + " [any]");
+  command.add_option("--counts", options.counts,
+                     "lengths of the ranks' blocks, of all_gather and reduce_scatter: " +
+                         allowed_names<Counts>() + " [equal]");
   command.add_option(
       "--match", options.match,
       "the least match to accept: " + allowed_names<MatchLevel>() + " [any_environment]");

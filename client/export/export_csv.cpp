@@ -77,6 +77,7 @@ constexpr Column columns[] = {
     {"graph_capture", [](const Row& row) { return yes_or_no(row.problem().graph_capture); }},
     {"numeric_class",
      [](const Row& row) { return std::string(name_of(row.problem().numeric_class)); }},
+    {"counts", [](const Row& row) { return std::string(name_of(row.problem().counts)); }},
     {"family", [](const Row& row) { return row.decision.family; }},
     {"verdict", [](const Row& row) { return std::string(name_of(row.decision.verdict)); }},
     {"status", [](const Row& row) { return std::string(name_of(row.decision.status)); }},

@@ -26,6 +26,7 @@ constexpr double margin = 0.02;
 std::string why_left_out(const Decision& decision) {
   const TuningKey& key = decision.key;
   if (key.problem.mesh) return "no library has a call for mesh reductions";
+  if (key.problem.counts != Counts::equal) return "NCCL has no calls of unequal counts";
   if (!nccl::function_of(key.problem.collective))
     return "NCCL asks no tuner about " + std::string(name_of(key.problem.collective));
   if (key.problem.registered) return "NCCL asks no tuner about buffers in symmetric windows";

@@ -91,6 +91,7 @@ LookupQuery query_of(const colltune_query* asked) {
        .message_size = {query->message_size_bytes},
        .reduce_op = words(query->reduce_op),
        .numeric_class = words(query->numeric_class),
+       .counts = words(query->counts),
        .mesh_shape = words(query->mesh_shape),
        .mesh_steps = words(query->mesh_steps),
        .mesh_form = words(query->mesh_form),

@@ -41,7 +41,8 @@ GroupsOfCalls groups_of(const TableView& table, std::size_t ranks, std::size_t n
     const Problem problem = unpack_problem(key.problem);
     const auto function = function_of(problem.collective);
     if (!function || problem.kind != ProblemKind::collective || problem.graph_capture ||
-        problem.numeric_class != NumericClass::any || unpack_regime(key.problem) != Regime{})
+        problem.numeric_class != NumericClass::any || problem.counts != Counts::equal ||
+        unpack_regime(key.problem) != Regime{})
       continue;
     groups[static_cast<std::size_t>(*function)][problem.registered ? 1 : 0].push_back(
         static_cast<TableView::Group>(number));

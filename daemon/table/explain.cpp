@@ -55,6 +55,7 @@ std::vector<std::string_view> differences(const LookupQuery& query, const Curve&
   const Topology& world = *curve.topology;
   compare(operation_name(asked) == operation_name(stored), "collective");
   compare(asked.mesh == stored.mesh, "mesh or what is reduced over it");
+  compare(asked.counts == stored.counts, "counts");
   compare(asked.data_type == stored.data_type, "data type");
   compare(asked.reduce_op == stored.reduce_op, "reduce op");
   compare(asked.in_place == stored.in_place, "in place");

@@ -21,7 +21,8 @@ std::uint64_t pack(const Problem& problem, NumericClass numeric_class, const Reg
   const auto append = [&](auto value, unsigned bits) {
     packed = packed << bits | static_cast<std::uint64_t>(value);
   };
-  append(problem.kind, 4);
+  append(problem.kind, 2);
+  append(problem.counts, 2);
   append(problem.collective, 6);
   append(problem.data_type, 6);
   append(problem.reduce_op, 6);

@@ -30,8 +30,9 @@ Neighbours find_neighbours(const Curve& curve, Bytes size) {
 
 Asked rounded(const Problem& problem, int ranks) {
   Asked asked{problem, ranks};
-  asked.problem.message_size =
-      round_message_size(problem.collective, problem.data_type, problem.message_size, ranks);
+  const std::uint64_t unit =
+      message_size_unit(problem.collective, problem.data_type, ranks, problem.counts);
+  asked.problem.message_size.value -= asked.problem.message_size.value % unit;
   return asked;
 }
 

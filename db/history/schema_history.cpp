@@ -206,7 +206,7 @@ CREATE TABLE composition (
 ) STRICT;
 )sql";
 
-constexpr std::array<Migration, 9> history{{
+constexpr std::array<Migration, 10> history{{
     {1, [](Connection& connection) { connection.execute_script(version_1); }},
     {2, [](Connection& connection) { connection.execute_script(version_2); }},
     {3, apply_version_3, true},
@@ -216,6 +216,7 @@ constexpr std::array<Migration, 9> history{{
     {7, apply_version_7},
     {8, apply_version_8, true, true},
     {9, apply_version_9},
+    {10, apply_version_10},
 }};
 
 }  // namespace

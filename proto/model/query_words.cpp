@@ -74,6 +74,12 @@ class Reader {
     } catch (const Error& error) {
       refuse("reduce_op", error.what());
     }
+    if (!words_.counts.empty()) problem.counts = name<Counts>("counts", words_.counts);
+    try {
+      check(problem);
+    } catch (const Error& error) {
+      refuse("counts", error.what());
+    }
     return problem;
   }
 

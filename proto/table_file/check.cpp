@@ -77,13 +77,14 @@ bool is_enumerator(std::uint64_t value) noexcept {
   });
 }
 
-bool is_call(std::uint64_t call) noexcept {
+bool is_call(std::uint64_t call, std::uint32_t its_version) noexcept {
+  const unsigned bits = has_counts(its_version) ? 35 : 33;
   const Problem problem = unpack_problem(call);
   const Regime regime = unpack_regime(call);
   const auto is_one = [](auto value) {
     return is_enumerator<decltype(value)>(static_cast<std::uint64_t>(value));
   };
-  return call >> 33 == 0 && is_one(problem.kind) && is_one(problem.collective) &&
+  return call >> bits == 0 && is_one(problem.counts) && is_one(problem.kind) && is_one(problem.collective) &&
          is_one(problem.data_type) && is_one(problem.reduce_op) && is_one(problem.numeric_class) &&
          is_one(regime.calling) && is_one(regime.input);
 }
@@ -122,7 +123,7 @@ TableDamage TableView::read(std::span<const std::byte> file, TableView& view) no
   }
   std::uint32_t its_version = 0;
   std::memcpy(&its_version, file.data() + offsetof(Header, version), sizeof its_version);
-  if (its_version != version) {
+  if (its_version < first_version || its_version > version_with_counts) {
     TableDamage damage = damaged("it is of another version");
     damage.is_other_version = true;
     damage.version = its_version;
@@ -230,7 +231,7 @@ TableDamage TableView::check_groups() const noexcept {
     if (group.key.family >= families_.size()) return damaged("names an unknown family");
     if (group.key.mesh != none && group.key.mesh >= meshes_.size())
       return damaged("names an unknown mesh");
-    if (group.key.reserved != 0 || !is_call(group.key.problem))
+    if (group.key.reserved != 0 || !is_call(group.key.problem, header_->version))
       return damaged("has an unknown call");
     if (group.unit == 0) return damaged("has a unit of 0");
     if (group.ranges == 0 || group.first_range > starts_.size() ||

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "colltune/table_file/layout.h"
 #include "colltune/vocabulary/canonical.h"
 
 namespace colltune {
@@ -48,6 +49,8 @@ struct Pool {
 
 class Encoder {
  public:
+  explicit Encoder(std::uint32_t version) : has_counts_(table_file::has_counts(version)) {}
+
   [[nodiscard]] std::string encode(const DecisionSet& set) {
     std::string body;
     put(body, set);
@@ -101,6 +104,8 @@ class Encoder {
       const auto [entry, is_new] = pool.numbers.try_emplace(value, pool.numbers.size());
       if (is_new) put_whole(pool.bytes, value);
       put_number(out, entry->second);
+    } else if constexpr (std::same_as<T, Counts>) {
+      if (has_counts_) put_number(out, static_cast<std::uint64_t>(value));
     } else if constexpr (std::is_enum_v<T> || std::same_as<T, bool>) {
       put_number(out, static_cast<std::uint64_t>(value));
     } else if constexpr (std::floating_point<T>) {
@@ -130,6 +135,7 @@ class Encoder {
     }
   }
 
+  bool has_counts_;
   Pool<std::string> strings_;
   Pool<Variant> variants_;
   Pool<Topology> topologies_;
@@ -138,7 +144,8 @@ class Encoder {
 
 class Decoder {
  public:
-  explicit Decoder(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  Decoder(std::span<const std::byte> bytes, std::uint32_t version)
+      : bytes_(bytes), has_counts_(table_file::has_counts(version)) {}
 
   [[nodiscard]] DecisionSet decode() {
     read_pool(strings_);
@@ -232,6 +239,8 @@ class Decoder {
       if (number >= pool.size()) fail("a value is named that is not there");
       value = pool[static_cast<std::size_t>(number)];
     } else if constexpr (std::is_enum_v<T>) {
+      if constexpr (std::same_as<T, Counts>)
+        if (!has_counts_) return;
       const std::uint64_t number = read_number();
       for (const auto& named : enum_names(T{}))
         if (static_cast<std::uint64_t>(named.value) == number) {
@@ -276,6 +285,7 @@ class Decoder {
   }
 
   std::span<const std::byte> bytes_;
+  bool has_counts_;
   std::size_t at_ = 0;
   std::vector<std::string> strings_;
   std::vector<Variant> variants_;
@@ -285,8 +295,12 @@ class Decoder {
 
 }  // namespace
 
-std::string encode_evidence(const DecisionSet& set) { return Encoder().encode(set); }
+std::string encode_evidence(const DecisionSet& set, std::uint32_t version) {
+  return Encoder(version).encode(set);
+}
 
-DecisionSet decode_evidence(std::span<const std::byte> bytes) { return Decoder(bytes).decode(); }
+DecisionSet decode_evidence(std::span<const std::byte> bytes, std::uint32_t version) {
+  return Decoder(bytes, version).decode();
+}
 
 }  // namespace colltune

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -9,10 +10,10 @@
 
 namespace colltune {
 
-/// The last section of a table file: all decisions with everything that they say. The README
-/// describes the form.
-[[nodiscard]] std::string encode_evidence(const DecisionSet& set);
+/// The last section of a table file of that version: all decisions with everything that they say.
+/// The README describes the form.
+[[nodiscard]] std::string encode_evidence(const DecisionSet& set, std::uint32_t version);
 /// The inverse. Throws Error(data_loss) that says at which byte it is malformed.
-[[nodiscard]] DecisionSet decode_evidence(std::span<const std::byte> bytes);
+[[nodiscard]] DecisionSet decode_evidence(std::span<const std::byte> bytes, std::uint32_t version);
 
 }  // namespace colltune

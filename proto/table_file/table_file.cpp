@@ -28,7 +28,8 @@ void check(const TableDamage& damage, const std::string& name) {
   if (damage.is_other_version)
     throw Error(StatusCode::failed_precondition,
                 name + ": table file of version " + std::to_string(damage.version) +
-                    "; this colltune reads version " + std::to_string(table_file::version) +
+                    "; this colltune reads versions " + std::to_string(table_file::first_version) +
+                    " to " + std::to_string(table_file::version_with_counts) +
                     ": write it again with 'colltune export table' of this release, or update "
                     "the reader");
   if (damage.is_foreign) fail_to_read(name, damage.what);
@@ -129,7 +130,7 @@ DecisionSet read_decisions(const TableView& view) {
   const table_file::Header& header = view.header();
   if (table_file::digest_of(view.evidence()) != header.evidence_digest)
     throw Error(StatusCode::data_loss, "the evidence is not what its digest was made of");
-  DecisionSet set = decode_evidence(view.evidence());
+  DecisionSet set = decode_evidence(view.evidence(), view.header().version);
   const Generation generation{.store_uuid = std::string(view.string(header.store_uuid)),
                               .number = header.generation,
                               .content_digest = std::string(view.string(header.content_digest))};

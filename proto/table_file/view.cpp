@@ -20,6 +20,7 @@ namespace {
 
 /// The fields of a packed call, from the highest bits on: width in bits.
 enum Width : unsigned {
+  counts_bits = 2,  // since version 2
   kind_bits = 4,
   collective_bits = 6,
   data_type_bits = 6,
@@ -82,6 +83,7 @@ std::uint64_t pack_call(const Problem& problem, const Regime& regime) noexcept {
   const auto append = [&](auto value, unsigned bits) {
     call = call << bits | static_cast<std::uint64_t>(value);
   };
+  append(problem.counts, counts_bits);
   append(problem.kind, kind_bits);
   append(problem.collective, collective_bits);
   append(problem.data_type, data_type_bits);
@@ -108,6 +110,7 @@ Problem unpack_problem(std::uint64_t call) noexcept {
   problem.data_type = from.take<DataType>(data_type_bits);
   problem.collective = from.take<Collective>(collective_bits);
   problem.kind = from.take<ProblemKind>(kind_bits);
+  problem.counts = from.take<Counts>(counts_bits);
   return problem;
 }
 

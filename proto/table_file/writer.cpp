@@ -67,7 +67,8 @@ std::vector<std::uint32_t> strings_of(const Names& names, Texts& texts) {
 
 class Writer {
  public:
-  explicit Writer(const TableContent& content) : content_(content) {}
+  explicit Writer(const TableContent& content)
+      : content_(content), version_(oldest_version_for(content)) {}
 
   [[nodiscard]] std::string write() {
     check_environment();
@@ -82,6 +83,14 @@ class Writer {
   }
 
  private:
+  static std::uint32_t oldest_version_for(const TableContent& content) {
+    const auto is_new = [](const auto& item) { return item.key.problem.counts != Counts::equal; };
+    return std::ranges::any_of(content.set.decisions, is_new) ||
+                   std::ranges::any_of(content.groups, is_new)
+               ? version_with_counts
+               : first_version;
+  }
+
   void check_environment() const {
     const auto check = [&](const TuningKey& key) {
       if (key.environment_digest != content_.environment_digest)
@@ -96,7 +105,7 @@ class Writer {
   Header begin_header() {
     Header header{};
     header.magic = magic;
-    header.version = version;
+    header.version = version_;
     header.header_bytes = sizeof(Header);
     header.generation = content_.set.generation.number;
     header.decisions = content_.set.decisions.size();
@@ -179,7 +188,8 @@ class Writer {
                 .family = families_.find(group.family)->second,
                 .mesh = problem.mesh ? meshes_.find(mesh_name(*problem.mesh))->second : none,
                 .reserved = 0},
-        .unit = rounding_unit(problem, group.key.topology.ranks),
+        .unit = message_size_unit(problem.collective, problem.data_type,
+                                  group.key.topology.ranks, problem.counts),
         .first_range = starts_.size(),
         .ranges = group.ranges.size()};
     std::vector<std::uint64_t> starts;
@@ -206,13 +216,6 @@ class Writer {
            std::equal(ranges.begin(), ranges.end(), ranges_.begin() + first);
   }
 
-  /// What a size is rounded down to (round_message_size).
-  static std::uint64_t rounding_unit(const Problem& problem, int ranks) {
-    return size_of(problem.data_type) * (shape_of(problem.collective).has_block_per_rank()
-                                             ? static_cast<std::uint64_t>(ranks)
-                                             : 1);
-  }
-
   void sort_groups() {
     std::ranges::sort(groups_, {}, &GroupRecord::key);
     const auto twice = std::ranges::adjacent_find(groups_, {}, &GroupRecord::key);
@@ -234,7 +237,7 @@ class Writer {
   std::string assemble(Header header) {
     const std::vector<std::uint32_t> families = strings_of(families_, texts_);
     const std::vector<std::uint32_t> meshes = strings_of(meshes_, texts_);
-    const std::string evidence = encode_evidence(content_.set);
+    const std::string evidence = encode_evidence(content_.set, version_);
     header.text_bytes = texts_.text().size();
     header.strings = texts_.records().size();
     header.facts = facts_.size();
@@ -280,6 +283,7 @@ class Writer {
   }
 
   const TableContent& content_;
+  std::uint32_t version_;
   Texts texts_;
   std::vector<FactRecord> facts_;
   std::map<Variant, std::uint32_t> variant_numbers_;

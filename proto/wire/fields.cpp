@@ -193,6 +193,8 @@ void write_field(const Writer& to, const T& value) {
   } else if constexpr (Sequence<T>) {
     for (const auto& item : value) write_item(to, item);
   } else if constexpr (NamedEnum<T>) {
+    if constexpr (MayBeEmpty<T>)
+      if (is_empty_field(value)) return;
     reflection.SetEnumValue(&message, field, number_of(*field->enum_type(), value));
   } else if constexpr (std::same_as<T, bool>) {
     reflection.SetBool(&message, field, value);

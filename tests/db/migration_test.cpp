@@ -21,7 +21,7 @@ using db::Connection;
 using db::Migration;
 using db::OpenMode;
 
-constexpr std::int64_t version_now = 9;
+constexpr std::int64_t version_now = 10;
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -535,7 +535,7 @@ TEST(Migration, AnOlderFileIsMigratedAfterABackup) {
     EXPECT_EQ(connection.text("SELECT note FROM later"), "from the migration");
     EXPECT_EQ(db::read_meta(connection).schema_version, version_now + 1);
   }
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v9.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v10.backup")), before);
   {
     Connection connection(folder / "a.db", OpenMode::owner);
     db::prepare_owned(connection, history_with(add_later_table));  // nothing more to do
@@ -565,7 +565,7 @@ TEST(Migration, AStepThatFailsLeavesTheFileAsItWas) {
     EXPECT_THROW(db::prepare_owned(connection, history), Error);
   }
   EXPECT_EQ(read_all(StoreReader(folder / "a.db")), before);
-  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v9.backup")), before);
+  EXPECT_EQ(read_all(StoreReader(folder / "a.db.v10.backup")), before);
 }
 
 TEST(Migration, AReaderOfAnOlderFileSaysWhoMigratesIt) {

@@ -224,6 +224,7 @@ LookupQuery query_of(const LookupOptions& options) {
                   .message_size = read_bytes(options.bytes),
                   .reduce_op = options.reduce_op,
                   .numeric_class = options.numeric_class,
+                  .counts = options.counts,
                   .mesh_shape = options.mesh,
                   .mesh_steps = options.reduce,
                   .mesh_form = options.policy,

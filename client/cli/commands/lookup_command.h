@@ -21,6 +21,7 @@ struct LookupOptions {
   std::string data_type = "f32";
   std::string reduce_op;
   std::string numeric_class;
+  std::string counts;
   std::string mesh;    ///< shape, for a mesh_reduce
   std::string reduce;  ///< what is reduced over it
   std::string policy;

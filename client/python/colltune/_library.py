@@ -69,7 +69,7 @@ class CQuery(ctypes.Structure):
                 ("layout_digest", c_char_p), ("interconnect", c_char_p), ("placement", c_char_p), ("family", c_char_p),
                 ("numeric_class", c_char_p), ("generation", c_uint64), ("members", c_char_p), ("mesh_shape", c_char_p),
                 ("mesh_steps", c_char_p), ("mesh_form", c_char_p), ("generation_digest", c_char_p), ("calling", c_char_p),
-                ("input", c_char_p), ("graph_capture", c_int), ("at_least", c_char_p)]
+                ("input", c_char_p), ("graph_capture", c_int), ("at_least", c_char_p), ("counts", c_char_p)]
 
 
 class CApply(ctypes.Structure):

@@ -12,7 +12,8 @@ from ._library import INVALID_ARGUMENT, CQuery, Error
 _TEXTS = {"op": "reduce_op", "architecture": "architecture", "environment": "environment_digest", "layout": "layout_digest",
           "interconnect": "interconnect", "placement": "placement", "family": "family", "numeric_class": "numeric_class",
           "members": "members", "mesh_shape": "mesh_shape", "mesh_steps": "mesh_steps", "mesh_form": "mesh_form",
-          "calling": "calling", "input": "input", "at_least": "at_least", "generation_digest": "generation_digest"}
+          "calling": "calling", "input": "input", "at_least": "at_least", "generation_digest": "generation_digest",
+          "counts": "counts"}
 _FLAGS = {"in_place", "registered", "graph_capture"}
 _NUMBERS = {"nodes", "ranks_per_node", "generation"}
 _HIGHEST = {"nodes": 2**31 - 1, "ranks_per_node": 2**31 - 1, "generation": 2**64 - 1}

@@ -271,8 +271,8 @@ class Table(Closing):
              **more: Union[str, int, bool, None]) -> Answer:
         """The answer for one call of this size. 0 is left open, as is what is not said: op (then "sum"), in_place, registered, graph_capture,
         architecture, layout, interconnect, placement, family, numeric_class, calling, input, members, mesh_shape, mesh_steps,
-        mesh_form, at_least, environment, generation. Raises Error(invalid_argument) if several worlds fit, Error(not_found) if
-        nothing does."""
+        mesh_form, counts (then "equal"), at_least, environment, generation. Raises Error(invalid_argument) if several worlds fit,
+        Error(not_found) if nothing does."""
         call = (collective, dtype, nodes, ranks_per_node, op)
         key: Any = (*call, *more.items()) if more else call
         try:

@@ -113,6 +113,7 @@ SweepSpec spec_for(const TuningKey& key, const std::set<Variant>& variants) {
                  .in_place = {.off = !problem.in_place, .on = problem.in_place},
                  .registered = {.off = !problem.registered, .on = problem.registered},
                  .graph_capture = {.off = !problem.graph_capture, .on = problem.graph_capture},
+                 .counts = {problem.counts},
                  .calling = key.calling,
                  .input_mode = key.input,
                  .null_test = false};

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -26,6 +27,12 @@ std::vector<bool> places_of(const SweepSpec& spec, Collective collective) {
                                                     : values_of(spec.in_place);
 }
 
+/// Collectives whose counts are always equal have one form, whatever is asked for.
+std::vector<Counts> counts_of(const SweepSpec& spec, Collective collective) {
+  return may_have_unequal_counts({.collective = collective}) ? spec.counts
+                                                             : std::vector{Counts::equal};
+}
+
 class ProblemList {
  public:
   ProblemList(std::span<const Bytes> sizes, int ranks) : sizes_(sizes), ranks_(ranks) {}
@@ -43,7 +50,8 @@ class ProblemList {
     for (const CallSpec& call : calls) {
       Problem problem = in_its_form({.collective = call.collective,
                                      .data_type = call.data_type,
-                                     .reduce_op = call.reduce_op});
+                                     .reduce_op = call.reduce_op,
+                                     .counts = call.counts});
       if (!set_size(problem, call.size)) continue;
       const auto [known, is_new] = weights.try_emplace(problem, 0.0);
       known->second += call.weight;
@@ -67,12 +75,17 @@ class ProblemList {
  private:
   /// False, with an entry among what is skipped, if `size` holds no element for some rank.
   bool set_size(Problem& problem, Bytes size) {
-    problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks_);
+    problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks_,
+                                              problem.counts);
     if (problem.message_size.value > 0) return true;
     Problem asked = problem;
     asked.message_size = size;
-    skip(asked, fmt::format("{} is less than one {} element for each of {} rank(s)",
-                            format_bytes(size), name_of(problem.data_type), ranks_));
+    skip(asked, problem.counts == Counts::equal
+                    ? fmt::format("{} is less than one {} element for each of {} rank(s)",
+                                  format_bytes(size), name_of(problem.data_type), ranks_)
+                    : fmt::format("{} of {} cannot be blocks of counts '{}' on {} rank(s)",
+                                  format_bytes(size), name_of(problem.data_type),
+                                  name_of(problem.counts), ranks_));
     return false;
   }
 
@@ -91,12 +104,14 @@ void add_product(const SweepSpec& spec, int ranks, ProblemList& list) {
         for (const bool captured : values_of(spec.graph_capture))
           for (const bool registered : values_of(spec.registered))
             for (const bool in_place : places_of(spec, collective))
-              list.add({.collective = collective,
-                        .data_type = type,
-                        .reduce_op = op,
-                        .in_place = in_place,
-                        .registered = registered,
-                        .graph_capture = captured});
+              for (const Counts counts : counts_of(spec, collective))
+                list.add({.collective = collective,
+                          .data_type = type,
+                          .reduce_op = op,
+                          .in_place = in_place,
+                          .registered = registered,
+                          .graph_capture = captured,
+                          .counts = counts});
   }
   for (const MeshReduction& mesh : spec.meshes) {
     Problem problem{.kind = ProblemKind::mesh_reduce, .reduce_op = ReduceOp::none, .mesh = mesh};
@@ -128,7 +143,8 @@ Problems problems_of(const WorldRequest& request) {
 Extent extent_of(const SweepSpec& spec, std::size_t worlds) {
   const std::size_t modes = (spec.in_place.off + spec.in_place.on) *
                             static_cast<std::size_t>(spec.registered.off + spec.registered.on) *
-                            values_of(spec.graph_capture).size();
+                            values_of(spec.graph_capture).size() *
+                            std::max<std::size_t>(1, spec.counts.size());
   const std::size_t sizes = spec.sizes.size() + spec.holdout_sizes.size();
   const std::size_t operations =
       spec.collectives.size() * spec.reduce_ops.size() + spec.meshes.size();

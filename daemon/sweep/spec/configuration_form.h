@@ -14,9 +14,9 @@ namespace colltune {
 inline constexpr std::array<std::string_view, 2> keys_of_products{"collectives", "meshes"};
 inline constexpr std::string_view key_of_calls = "calls";
 /// The keys that belong to the product of lists alone, and mean nothing without it.
-inline constexpr std::array<std::string_view, 9> keys_of_the_lists{
-    "sizes",    "types",      "ops",           "worlds",       "partial_worlds",
-    "in_place", "registered", "graph_capture", "holdout_sizes"};
+inline constexpr std::array<std::string_view, 10> keys_of_the_lists{
+    "sizes",    "types",      "ops",           "worlds", "partial_worlds",
+    "in_place", "registered", "graph_capture", "counts", "holdout_sizes"};
 
 /// Limit on a message: 1 TiB. What a sweep computes from a size, times the number of ranks or of
 /// buffers, then stays far below 2^63.

@@ -145,6 +145,12 @@ CallSpec read_call(const json& item, const std::string& where) {
   if (!reduces && item.contains("op"))
     fail("key 'op' stands there, and " + name + " does not reduce; leave it out");
   if (reduces) call.reduce_op = from_json_value<ReduceOp>(item.at("op"), where + "/op");
+  if (item.contains("counts")) {
+    call.counts = from_json_value<Counts>(item.at("counts"), where + "/counts");
+    if (call.counts != Counts::equal && !may_have_unequal_counts({.collective = call.collective}))
+      fail("the counts of " + name +
+           " are equal; unequal ones are for all_gather and reduce_scatter");
+  }
   const bool has_nodes = item.contains("nodes");
   if (has_nodes != item.contains("ranks_per_node"))
     fail(std::string(has_nodes ? "'nodes' stands there without 'ranks_per_node'"
@@ -298,6 +304,8 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   if (root.contains("in_place")) spec.in_place = read_axis(root.at("in_place"));
   if (root.contains("registered")) spec.registered = read_axis(root.at("registered"));
   if (root.contains("graph_capture")) spec.graph_capture = read_axis(root.at("graph_capture"));
+  if (root.contains("counts"))
+    spec.counts = from_json_value<std::vector<Counts>>(root.at("counts"), place("counts"));
   if (root.contains("implementations")) {
     const json& patterns = root.at("implementations");
     spec.include = patterns.value("include", spec.include);

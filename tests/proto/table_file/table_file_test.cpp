@@ -215,10 +215,10 @@ TEST_F(WrittenTableFile, SaysWhyItCannotBeRead) {
   EXPECT_THAT(why(path_), HasSubstr("9 " + path_.string() +
                                     " cannot be read as a table file: it does not begin as"));
   std::string bytes = encode_table(content_of(RandomDecisions(1).make(2)));
-  bytes[8] = 2;
+  bytes[8] = 3;
   std::ofstream(path_) << bytes;
   EXPECT_THAT(why(path_), HasSubstr("9 " + path_.string() +
-                                    ": table file of version 2; this colltune reads version 1"));
+                                    ": table file of version 3; this colltune reads versions 1 to 2"));
 }
 
 /// Version 1 never changes: neither the sections nor the fields of what they describe. If this
@@ -231,6 +231,34 @@ TEST(TableFile, BytesOfVersionOneAreTheSameForever) {
                   .environments = {{digest_of(test_environment()), test_environment()}}};
   const std::string bytes = encode_table(content_of(set));
   EXPECT_EQ(digest_of_text(bytes), "2671621a59805d4a63475d14deb9d710");
+}
+
+TEST(TableFile, OneWithUnequalCountsIsOfVersionTwo) {
+  Decision of_counts =
+      decision(test_key(4096), {ranked("cpu.ring{n=1}", 500, 1.5), ranked("mpi.default", 750, 1)});
+  of_counts.key.problem.collective = Collective::all_gather;
+  of_counts.key.problem.reduce_op = ReduceOp::none;
+  Decision of_equal = of_counts;
+  of_equal.ranked = {ranked("mpi.default", 2000, 1)};
+  of_counts.key.problem.counts = Counts::one_large;
+  DecisionSet set{.generation = {"store", 7, "content"},
+                  .decisions = {of_counts, of_equal},
+                  .environments = {{digest_of(test_environment()), test_environment()}}};
+  const std::string bytes = encode_table(content_of(set));
+  EXPECT_EQ(bytes[8], 2);
+  const TableFile file(bytes, "table");
+  EXPECT_EQ(file.read_decisions(), set);
+  const auto winner_of = [&](Counts counts) -> std::string {
+    for (TableView::Group group = 0; group < file.view().groups().size(); ++group) {
+      const Problem problem = unpack_problem(file.view().groups()[group].key.problem);
+      if (problem.counts != counts) continue;
+      const auto answer = file.view().find(group, {4096});
+      if (answer) return std::string(file.view().variant(answer->variant).text);
+    }
+    return "none";
+  };
+  EXPECT_EQ(winner_of(Counts::one_large), "cpu.ring{n=1}");
+  EXPECT_EQ(winner_of(Counts::equal), "mpi.default");
 }
 
 }  // namespace

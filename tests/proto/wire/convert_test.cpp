@@ -34,7 +34,7 @@ struct Filler {
   template <class T>
   void fill(T& value) {
     if constexpr (std::same_as<T, Collective>) {
-      value = Collective::reduce;  // the last one that takes a reduce op
+      value = Collective::reduce_scatter;  // takes an operator and unequal counts
     } else if constexpr (NamedEnum<T>) {
       value = enum_names(T{}).back().value;
     } else if constexpr (std::same_as<T, bool>) {

@@ -76,6 +76,10 @@ typedef struct colltune_query {
   int graph_capture;    /* 0 or 1: the calls are captured into a graph */
   const char* at_least; /* "exact", "nearest_size"; NULL: "any_environment". Older callers'
                          * structures end before these two. */
+  /* How the lengths of the ranks' blocks are distributed: "equal", or of all_gather and
+   * reduce_scatter "one_large" (one is at least half of the message, and twice the mean of the
+   * others) or "random". NULL: "equal". Older callers' structures end before this. */
+  const char* counts;
 } colltune_query;
 
 /* `address` is "unix:/path" or "host:port"; sends nothing yet. `timeout_ms` bounds every call; 0:

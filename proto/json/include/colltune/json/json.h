@@ -62,7 +62,7 @@ class Members {
 }  // namespace json_detail
 
 /// Any vocabulary value as JSON: enums by name, sizes and times as integers (the key names the
-/// unit), variants as `name{a=1}`, an empty optional as an absent key. The same form is used for
+/// unit), variants as `name{a=1}`, an empty field (canonical.h) as an absent key. The same form is used for
 /// files, `--json` and the control plane (as CBOR).
 template <class T>
 [[nodiscard]] nlohmann::json to_json_value(const T& value) {
@@ -81,6 +81,8 @@ template <class T>
     visit_fields(value, [&](std::string_view name, const auto& field) {
       if constexpr (requires { field.has_value(); }) {
         if (field) json_detail::put(object, name, to_json_value(*field));
+      } else if constexpr (MayBeEmpty<decltype(field)>) {
+        if (!is_empty_field(field)) json_detail::put(object, name, to_json_value(field));
       } else {
         json_detail::put(object, name, to_json_value(field));
       }
@@ -135,8 +137,11 @@ void read(const nlohmann::json& json, T& value, const std::string& where) {
     Members members(json, where);
     visit_fields(value, [&](std::string_view name, auto& field) {
       constexpr bool is_optional = requires { field.has_value(); };
-      const nlohmann::json* member = members.take(name, is_optional);
-      if constexpr (is_optional) {
+      const nlohmann::json* member =
+          members.take(name, is_optional || MayBeEmpty<decltype(field)>);
+      if constexpr (MayBeEmpty<decltype(field)>) {
+        if (member != nullptr) read(*member, field, members.path_of(name));
+      } else if constexpr (is_optional) {
         if (member != nullptr) read(*member, field.emplace(), members.path_of(name));
       } else {
         read(*member, field, members.path_of(name));
@@ -158,7 +163,7 @@ void read(const nlohmann::json& json, T& value, const std::string& where) {
 
 }  // namespace json_detail
 
-/// The inverse of to_json_value. Every key must be present, except optional ones, and no other key
+/// The inverse of to_json_value. Every key must be present, except those that may be empty, and no other key
 /// may be. Throws Error(invalid_argument) whose message begins with `where` and the path inside the
 /// value.
 template <class T>

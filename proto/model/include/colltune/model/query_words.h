@@ -21,6 +21,7 @@ struct QueryWords {
   Bytes message_size;
   std::string_view reduce_op{};  ///< `sum` if left open and the collective reduces
   std::string_view numeric_class{};
+  std::string_view counts{};      ///< `equal` if left open
   std::string_view mesh_shape{};  ///< of a mesh_reduce, as parse_mesh takes it
   std::string_view mesh_steps{};  ///< of a mesh_reduce, as parse_mesh takes it
   std::string_view mesh_form{};   ///< of a mesh_reduce: "measured" (open) or one of its forms

@@ -8,13 +8,19 @@
 #include <cstdint>
 
 /// The layout of a table file; the README of this folder describes it. Little-endian. A version
-/// never changes.
+/// never changes. A file is written in the oldest version that can hold it.
 namespace colltune::table_file {
 
 static_assert(std::endian::native == std::endian::little, "table files are little-endian");
 
 inline constexpr std::array<char, 8> magic{'C', 'T', 'T', 'A', 'B', 'L', 'E', '\n'};
-inline constexpr std::uint32_t version = 1;
+/// The oldest and the newest version that are read.
+inline constexpr std::uint32_t first_version = 1;
+/// In addition, counts in calls and in the evidence.
+inline constexpr std::uint32_t version_with_counts = 2;
+[[nodiscard]] constexpr bool has_counts(std::uint32_t version) {
+  return version >= version_with_counts;
+}
 /// In place of the number of a string, variant, mesh or group: there is none.
 inline constexpr std::uint32_t none = 0xffffffff;
 

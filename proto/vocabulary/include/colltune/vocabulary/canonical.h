@@ -23,13 +23,20 @@ concept Described = requires(T& value) {
   visit_fields(value, [](std::string_view, auto&) {});
 };
 
+/// A type with a value that stands for an absent field: `is_empty_field` says which.
+template <class T>
+concept MayBeEmpty = requires(const std::remove_cvref_t<T>& value) {
+  is_empty_field(value);
+};
+
 /// The 128-bit XXH3 of `text`, as 32 hexadecimal digits.
 [[nodiscard]] std::string digest_of_text(std::string_view text);
 
 /// Appends an unambiguous text form of `value`: equal values give equal texts, and different values
 /// give different ones. Digests and row checksums are computed over it, so it never changes for a
-/// given layout of fields. An optional field that a type got later is left out if it is empty,
-/// provided that the type asks for it (`omits_empty_fields`).
+/// given layout of fields. A field that a type got later is left out if it is empty, provided that
+/// the type asks for it (`omits_empty_fields`): an optional one without a value, and one of which
+/// `is_empty_field` says so.
 template <class T>
 void append_canonical(std::string& out, const T& value) {
   if constexpr (NamedEnum<T>) {
@@ -57,6 +64,8 @@ void append_canonical(std::string& out, const T& value) {
                       field.has_value();
                     })
         if (!field) return;
+      if constexpr (requires { typename T::omits_empty_fields; } && MayBeEmpty<decltype(field)>)
+        if (is_empty_field(field)) return;
       out += name;
       out += '=';
       append_canonical(out, field);

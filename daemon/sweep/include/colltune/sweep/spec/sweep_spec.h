@@ -59,6 +59,7 @@ struct CallSpec {
   Bytes size;                           ///< as asked for; the plan rounds it to whole elements
   std::optional<WorldSpec> world;       ///< empty: the whole launch
   double weight = 1;                    ///< how much it matters, relative to the other calls; > 0
+  Counts counts = Counts::equal;
 
   friend auto operator<=>(const CallSpec&, const CallSpec&) = default;
 };
@@ -71,6 +72,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("size_bytes", self.size);
   visit("world", self.world);
   visit("weight", self.weight);
+  visit("counts", self.counts);
 }
 
 /// Values that a parameter takes instead of those of the search space, for implementations that
@@ -124,6 +126,8 @@ struct SweepSpec {
   BooleanAxis in_place;
   BooleanAxis registered;
   BooleanAxis graph_capture;
+  /// Of all_gather and reduce_scatter; the counts of other collectives are equal in any case.
+  std::vector<Counts> counts{Counts::equal};
   std::vector<std::string> include;  ///< patterns over implementation names; empty: all
   std::vector<std::string> exclude;
   std::vector<ParameterOverride> parameters;
@@ -167,6 +171,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("in_place", self.in_place);
   visit("registered", self.registered);
   visit("graph_capture", self.graph_capture);
+  visit("counts", self.counts);
   visit("include", self.include);
   visit("exclude", self.exclude);
   visit("parameters", self.parameters);
