@@ -10,7 +10,33 @@ namespace {
   throw Error(StatusCode::invalid_argument, describe(next) + ": " + why);
 }
 
+std::size_t sum_of(std::span<const std::size_t> blocks) {
+  std::size_t sum = 0;
+  for (const std::size_t block : blocks) sum += block;
+  return sum;
+}
+
 }  // namespace
+
+void check_blocks(const Call& call, int ranks) {
+  const Problem& problem = call.problem;
+  const std::size_t needed = problem.counts == Counts::equal ? 0 : static_cast<std::size_t>(ranks);
+  if (call.blocks.size() != needed)
+    refuse(problem, "it has the lengths of " + std::to_string(call.blocks.size()) +
+                        " blocks, and needs those of " + std::to_string(needed));
+  if (needed == 0) return;
+  const std::size_t element = size_of(problem.data_type);
+  std::uint64_t left = problem.message_size.value;
+  for (const std::size_t block : call.blocks) {
+    if (block % element != 0)
+      refuse(problem, "a block of " + std::to_string(block) + " bytes is no whole elements");
+    if (block > left) refuse(problem, "its blocks are larger than the message together");
+    left -= block;
+  }
+  if (left != 0)
+    refuse(problem,
+           "its blocks are " + std::to_string(left) + " bytes smaller than the message together");
+}
 
 std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int ranks) {
   const Problem& had = prepared.problem;
@@ -33,13 +59,19 @@ std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int 
       problem.kind == ProblemKind::collective && shape_of(problem.collective).reduces;
   if (reduces != (problem.reduce_op != ReduceOp::none))
     refuse(problem, reduces ? "it needs an operator" : "it takes no operator");
+  if (problem.counts != Counts::equal && had.counts == Counts::equal) [[unlikely]]
+    refuse(problem, "it was prepared for blocks of one length");
+  if (problem.counts != Counts::equal || !next.blocks.empty()) check_blocks(next, ranks);
   // As send_size and receive_size, in one go: this is on the path of every short call.
   const BlockLayout shape = shape_of(problem.collective);
-  const std::size_t block = block_elements(problem, ranks) * size_of(problem.data_type);
+  const bool has_blocks = !next.blocks.empty();
+  const std::size_t block = has_blocks
+                                ? next.blocks[static_cast<std::size_t>(rank)]
+                                : block_elements(problem, ranks) * size_of(problem.data_type);
+  const std::size_t all_blocks =
+      has_blocks ? sum_of(next.blocks) : block * static_cast<std::size_t>(ranks);
   const auto check_size = [&](const char* what, std::size_t got, bool only_root, bool per_rank) {
-    const std::size_t needed = only_root && rank != next.root ? 0
-                               : per_rank ? block * static_cast<std::size_t>(ranks)
-                                          : block;
+    const std::size_t needed = only_root && rank != next.root ? 0 : per_rank ? all_blocks : block;
     if (got != needed) [[unlikely]]
       refuse(problem, "it needs " + std::to_string(needed) + " bytes to " + what + ", not " +
                           std::to_string(got));

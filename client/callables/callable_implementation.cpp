@@ -47,9 +47,9 @@ CallableImplementation::CallableImplementation(std::unique_ptr<const Implementat
       plugin_(plugin),
       facts_of_callable_(std::move(facts)) {}
 
-Support CallableImplementation::supports(const Problem& problem, const Topology& topology,
-                                         const Capability& capability,
-                                         const Variant& variant) const {
+Support CallableImplementation::can_run(const Problem& problem, const Topology& topology,
+                                        const Capability& capability,
+                                        const Variant& variant) const {
   if (!capability.has("plugin." + name())) return Support::no("it is not registered there");
   if (topology.ranks != facts_of_callable_.ranks)
     return Support::no("it runs on all ranks of the program's communicator alone");

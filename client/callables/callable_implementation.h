@@ -36,8 +36,8 @@ class CallableImplementation final : public Implementation {
                                 const Capability& capability) const override {
     return adapter_->variants(problem, topology, capability);
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override;
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override;
   Limits limits(const Variant& variant) const override { return adapter_->limits(variant); }
   std::string protocol(const Problem& problem, const Variant& variant) const override {
     return adapter_->protocol(problem, variant);

@@ -33,8 +33,7 @@ bool has_measured_han(const Decision& decision) {
 std::string why_left_out(const Decision& decision) {
   const Problem& problem = decision.key.problem;
   if (problem.mesh) return "no library has a call for mesh reductions";
-  if (problem.counts != Counts::equal)
-    return "coll/han has no rules for calls of unequal counts";
+  if (problem.counts != Counts::equal) return "coll/han has no rules for calls of unequal counts";
   if (problem.graph_capture) return "no device graph holds a call of MPI";
   if (decision.key.calling != Calling::each)
     return "what was measured with calls that were prepared once is no answer for ordinary ones";

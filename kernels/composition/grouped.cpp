@@ -120,6 +120,7 @@ void require_each(std::string_view what, std::size_t given, std::size_t needed) 
 std::string why_not_grouped(const Problem& problem, std::span<const int> sizes) {
   if (sizes.size() < 2) return "it needs at least 2 groups";
   if (problem.graph_capture) return "it runs on the processor; no device graph can hold it";
+  if (problem.counts != Counts::equal) return "its blocks are all of one length";
   if (!shape_of(problem.collective).reduces) return {};
   if (problem.numeric_class == NumericClass::rank_order)
     return "it accumulates group by group, not in rank order";

@@ -437,8 +437,8 @@ class LowLatencyImplementation final : public Implementation {
     return all;
   }
 
-  Support supports(const Problem& problem, const Topology& topology, const Capability&,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability&,
+                  const Variant& variant) const override {
     if (std::string why = why_not_in_shared_memory(collective(), problem, topology); !why.empty())
       return Support::no(std::move(why));
     if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));

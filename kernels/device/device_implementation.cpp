@@ -130,8 +130,8 @@ class DeviceImplementation final : public Implementation {
     return all;
   }
 
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (problem.collective != algorithm_.collective)
       return Support::no("it is for " + std::string(name_of(algorithm_.collective)));
     if (std::string why = why_not_on(capability); !why.empty()) return Support::no(std::move(why));

@@ -59,8 +59,8 @@ class OpenMpiHan final : public Implementation {
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
     return {{name(), {}}};
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override;
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override;
   Limits limits(const Variant&) const override { return {.min_ranks = 2}; }
   std::string protocol(const Problem&, const Variant&) const override { return "mpi;" + name(); }
 
@@ -86,8 +86,8 @@ class OpenMpiHan final : public Implementation {
                                      const Variant& variant, Deadline deadline) const override;
 };
 
-Support OpenMpiHan::supports(const Problem& problem, const Topology& topology,
-                             const Capability& capability, const Variant& variant) const {
+Support OpenMpiHan::can_run(const Problem& problem, const Topology& topology,
+                            const Capability& capability, const Variant& variant) const {
   if (Support basic = supports_mpi_call(problem, topology, capability, collective()); !basic)
     return basic;
   if (!variant.parameters.empty()) return Support::no("it takes no parameter");

@@ -86,8 +86,8 @@ class OpenMpiTuned final : public Implementation {
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override;
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override;
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override;
   Limits limits(const Variant& variant) const override;
   std::string protocol(const Problem&, const Variant& variant) const override {
     return "mpi;" + to_string(variant);
@@ -143,8 +143,8 @@ std::vector<Variant> OpenMpiTuned::variants(const Problem& problem, const Topolo
   return all;
 }
 
-Support OpenMpiTuned::supports(const Problem& problem, const Topology& topology,
-                               const Capability& capability, const Variant& variant) const {
+Support OpenMpiTuned::can_run(const Problem& problem, const Topology& topology,
+                              const Capability& capability, const Variant& variant) const {
   if (Support basic = supports_mpi_call(problem, topology, capability, target_.collective); !basic)
     return basic;
   const std::string_view library = capability.value("mpi.library");

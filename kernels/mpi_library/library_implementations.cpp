@@ -13,19 +13,21 @@ namespace {
 class LibraryChoice final : public Implementation {
  public:
   LibraryChoice(Collective collective, MpiNames names)
-      : Implementation({.name = "mpi." + std::string(name_of(collective)),
-                        .description = "the MPI library's own choice of algorithm: the baseline",
-                        .collective = collective,
-                        .family = "mpi",
-                        .is_baseline = true,
-                        .meets_other_builds = true}),
+      : Implementation(
+            {.name = "mpi." + std::string(name_of(collective)),
+             .description = "the MPI library's own choice of algorithm: the baseline",
+             .collective = collective,
+             .family = "mpi",
+             .is_baseline = true,
+             .meets_other_builds = true,
+             .takes_unequal_counts = may_have_unequal_counts({.collective = collective})}),
         names_(names) {}
 
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
     return {{name(), {}}};
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant&) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant&) const override {
     return supports_mpi_call(problem, topology, capability, collective());
   }
   Limits limits(const Variant&) const override { return {}; }

@@ -19,7 +19,8 @@ struct MpiArguments {
   MPI_Datatype type;
   MPI_Op op;
   int root;
-  const int* counts;  ///< of MPI_Reduce_scatter
+  const int* counts;         ///< of MPI_Reduce_scatter and MPI_Allgatherv
+  const int* displacements;  ///< of MPI_Allgatherv
 };
 
 /// Makes a persistent request of a collective (MPI_Allreduce_init, …). Returns MPI's code.

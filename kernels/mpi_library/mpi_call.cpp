@@ -39,6 +39,10 @@ int all_gather(const MpiArguments& with) {
   return MPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
                        with.comm);
 }
+int all_gather_of_counts(const MpiArguments& with) {
+  return MPI_Allgatherv(with.send, with.count, with.type, with.receive, with.counts,
+                        with.displacements, with.type, with.comm);
+}
 int reduce_scatter_by_counts(const MpiArguments& with) {
   return MPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
 }
@@ -74,6 +78,10 @@ int all_reduce(const MpiArguments& with) {
 int all_gather(const MpiArguments& with) {
   return PMPI_Allgather(with.send, with.count, with.type, with.receive, with.count, with.type,
                         with.comm);
+}
+int all_gather_of_counts(const MpiArguments& with) {
+  return PMPI_Allgatherv(with.send, with.count, with.type, with.receive, with.counts,
+                         with.displacements, with.type, with.comm);
 }
 int reduce_scatter_by_counts(const MpiArguments& with) {
   return PMPI_Reduce_scatter(with.send, with.receive, with.counts, with.type, with.op, with.comm);
@@ -147,9 +155,10 @@ struct Average {
   DataType type = DataType::f32;
   int ranks = 0;
 
-  static Average of(const Problem& problem, int ranks, bool receives) {
+  /// `elements`: of the result.
+  static Average of(const Problem& problem, int ranks, bool receives, int elements) {
     if (problem.reduce_op != ReduceOp::avg || !receives) return {};
-    return {block_elements(problem, ranks), problem.data_type, ranks};
+    return {static_cast<std::size_t>(elements), problem.data_type, ranks};
   }
   void divide(void* sum) const {
     if (ranks > 0) [[unlikely]]
@@ -169,7 +178,10 @@ class MpiOperation final : public Operation {
         ranks_(communicator.size()),
         prepared_(call),
         reduction_(call.problem.data_type, call.problem.reduce_op),
-        counts_(static_cast<std::size_t>(ranks_)) {
+        counts_(static_cast<std::size_t>(ranks_)),
+        displacements_(static_cast<std::size_t>(ranks_)) {
+    check_blocks(call, ranks_);
+    prepared_.blocks = {};  // the caller's, who keeps them no longer than this
     with_.comm = comm_behind(communicator);
     use(call);
   }
@@ -203,10 +215,28 @@ class MpiOperation final : public Operation {
     with_.send = nullptr;
     with_.receive = nullptr;
     passed_ = find_passed(call, rank_, with_);
-    if (problem.collective == Collective::reduce_scatter) std::ranges::fill(counts_, with_.count);
-    with_.counts = counts_.data();
-    average_ = Average::of(problem, ranks_, passed_.receive);
+    use_blocks(call);
+    average_ = Average::of(problem, ranks_, passed_.receive, with_.count);
     use(call.buffers);
+  }
+  /// An operation for unequal counts can be bound to equal ones, too.
+  void use_blocks(const Call& call) {
+    with_.counts = counts_.data();
+    with_.displacements = displacements_.data();
+    if (call.blocks.empty()) {
+      if (may_have_unequal_counts(call.problem)) std::ranges::fill(counts_, with_.count);
+    } else {
+      const std::size_t element = size_of(type_);
+      for (std::size_t rank = 0; rank < counts_.size(); ++rank)
+        counts_[rank] = static_cast<int>(call.blocks[rank] / element);
+      with_.count = counts_[static_cast<std::size_t>(rank_)];
+    }
+    if (prepared_.problem.counts == Counts::equal) return;
+    int next = 0;
+    for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
+      displacements_[rank] = next;
+      next += counts_[rank];
+    }
   }
   void use(const CallBuffers& buffers) {
     buffers_ = buffers;
@@ -227,6 +257,7 @@ class MpiOperation final : public Operation {
   ReduceOp op_ = ReduceOp::none;
   MpiReduction reduction_;
   std::vector<int> counts_;
+  std::vector<int> displacements_;
 };
 
 /// The persistent form, for the buffers that it is made for.
@@ -245,7 +276,7 @@ class PersistentMpiOperation final : public Operation {
     const Passed passed = find_passed(call, communicator.rank(), with_);
     if (passed.send) with_.send = call.buffers.send.data();
     if (passed.receive) with_.receive = call.buffers.receive.data();
-    average_ = Average::of(call.problem, communicator.size(), passed.receive);
+    average_ = Average::of(call.problem, communicator.size(), passed.receive, with_.count);
     check_mpi(form(with_, &request_), "a persistent collective's init");
   }
   PersistentMpiOperation(const PersistentMpiOperation&) = delete;
@@ -313,13 +344,17 @@ std::unique_ptr<Operation> make_mpi_operation(const Communicator& communicator, 
                : std::unique_ptr<Operation>(std::make_unique<MpiOperation<profiled>>(
                      name, communicator, call, std::move(keep)));
   };
+  const bool is_equal = call.problem.counts == Counts::equal;
   switch (call.problem.collective) {
     case Collective::all_reduce:
       return make.template operator()<all_reduce, profiling::all_reduce>("MPI_Allreduce");
     case Collective::all_gather:
-      return make.template operator()<all_gather, profiling::all_gather>("MPI_Allgather");
+      return is_equal
+                 ? make.template operator()<all_gather, profiling::all_gather>("MPI_Allgather")
+                 : make.template operator()<all_gather_of_counts, profiling::all_gather_of_counts>(
+                       "MPI_Allgatherv");
     case Collective::reduce_scatter:
-      return form == ReduceScatterCall::counts
+      return form == ReduceScatterCall::counts || !is_equal
                  ? make.template
                    operator()<reduce_scatter_by_counts, profiling::reduce_scatter_by_counts>(
                        "MPI_Reduce_scatter")
@@ -344,7 +379,8 @@ std::unique_ptr<Operation> make_persistent_mpi_operation(const Communicator& com
                                                          const Call& call, ReduceScatterCall form) {
   const MpiPersistentForm persistent = persistent_form_of(call.problem.collective, form);
   // Open MPI 4.1 refuses the persistent form of an empty reduce.
-  if (persistent == nullptr || block_elements(call.problem, communicator.size()) == 0)
+  if (persistent == nullptr || call.problem.counts != Counts::equal ||
+      block_elements(call.problem, communicator.size()) == 0)
     return nullptr;
   return std::make_unique<PersistentMpiOperation>(communicator, call, persistent);
 }
@@ -353,6 +389,7 @@ std::unique_ptr<Operation> make_faster_mpi_operation(Communicator& communicator,
                                                      ReduceScatterCall form, Deadline deadline,
                                                      MpiNames names) {
   if (persistent_form_of(call.problem.collective, form) == nullptr ||
+      call.problem.counts != Counts::equal ||
       block_elements(call.problem, communicator.size()) == 0)
     return make_mpi_operation(communicator, call, form, nullptr, names);
   // Tried on other buffers of the same kind: nothing is done to the caller's before the start.
@@ -418,7 +455,9 @@ Support supports_mpi_call(const Problem& problem, const Topology& topology,
     return Support::no("it runs on the processor; no device graph can hold it");
   if (numerics_of_mpi_call(problem).numeric_class < problem.numeric_class)
     return Support::no("MPI does not promise " + std::string(name_of(problem.numeric_class)));
-  if (block_elements(problem, topology.ranks) > static_cast<std::size_t>(INT_MAX))
+  // Where blocks are of unlike lengths, MPI counts their places from the start of the message.
+  const int blocks = problem.counts == Counts::equal ? topology.ranks : 1;
+  if (block_elements(problem, blocks) > static_cast<std::size_t>(INT_MAX))
     return Support::no("MPI's counts end at 2147483647 elements");
   return Support::yes();
 }

@@ -71,8 +71,8 @@ class Forced final : public Implementation {
     return all;
   }
 
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (Support basic = supports_native_call(problem, topology, capability, collective()); !basic)
       return basic;
     if (const std::string_view why = capability.value("nccl.tuner.unavailable"); !why.empty())

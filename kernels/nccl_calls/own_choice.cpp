@@ -36,8 +36,8 @@ class OwnChoiceEntry final : public Implementation {
       all.push_back({name(), std::move(parameters)});
     return all;
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (Support basic = supports_native_call(problem, topology, capability, collective()); !basic)
       return basic;
     if (std::string why = form_.why_not(problem, topology, capability, variant.parameters);

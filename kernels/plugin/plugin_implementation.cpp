@@ -256,8 +256,8 @@ class PluginImplementation final : public Implementation {
     return expand(name(), described_.parameters);
   }
 
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (problem.collective != described_.collective)
       return Support::no("it is for " + std::string(name_of(described_.collective)));
     if (!capability.has(feature_)) return Support::no("the plug-in is not loaded there");

@@ -109,7 +109,9 @@ struct Step {
   std::vector<Block> from;
   std::vector<Await> awaits{};  ///< waits before the step
   bool is_awaited = false;      ///< by another rank's step
-  int share = 0;                ///< which share determines its size; 0 if the buffer has blocks
+  /// Which share of the message determines its size, or the rank whose block does if the message
+  /// has a block per rank.
+  int share = 0;
   /// Of a message: its number among this rank's messages of the wave; its tag is its number among
   /// the messages of the wave between the same two ranks in the same direction.
   int message = -1;

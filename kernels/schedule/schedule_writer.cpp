@@ -159,7 +159,12 @@ void ScheduleWriter::note_write(const Block& block, std::size_t step) {
 }
 
 int ScheduleWriter::share_of(const Block& block) {
-  return block.space == Space::scratch ? touches_[block].share : block.index;
+  if (block.space == Space::scratch) return touches_[block].share;
+  // A buffer of one block has that of its rank.
+  const BlockLayout shape = shape_of(shape_.collective);
+  const bool has_all =
+      block.space == Space::send ? shape.sends_block_per_rank : shape.receives_block_per_rank;
+  return shape.has_block_per_rank() && !shape.has_root && !has_all ? block.rank : block.index;
 }
 
 void ScheduleWriter::add(int rank, Step step, int message) {

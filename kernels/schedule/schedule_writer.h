@@ -92,7 +92,7 @@ class ScheduleWriter {
   struct Touches {
     std::size_t writer = none;
     int scratch_copy = -1;  ///< block of the rank's scratch memory that holds the same bytes
-    int share = 0;          ///< which share's size it has
+    int share = 0;          ///< which share's size it has (Step::share)
   };
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   class Waits;

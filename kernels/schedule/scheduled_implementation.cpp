@@ -230,10 +230,20 @@ Variant with_stores(Variant variant, std::string_view stores) {
   return with(std::move(variant), "stores", std::string(stores));
 }
 
-/// What is cut into chunks: the message, or each of its blocks.
+/// What is cut into chunks: the message, or each of its blocks; of unequal ones about the longest.
 std::uint64_t bytes_cut(const Problem& problem, int ranks) {
   const bool has_blocks = shape_of(problem.collective).has_block_per_rank();
-  return problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
+  const std::uint64_t mean =
+      problem.message_size.value / (has_blocks ? static_cast<std::uint64_t>(ranks) : 1);
+  switch (problem.counts) {
+    case Counts::equal:
+      return mean;
+    case Counts::one_large:
+      return problem.message_size.value;
+    case Counts::random:
+      return 2 * mean;
+  }
+  return mean;  // not reached: the switch is complete
 }
 
 /// The numbers of slots that a sweep tries for waves of `chunk` bytes.
@@ -255,15 +265,17 @@ class ScheduledImplementation final : public Implementation {
       : Implementation({.name = algorithm.name,
                         .description = algorithm.description,
                         .collective = algorithm.collective,
-                        .family = "colltune"}),
+                        .family = "colltune",
+                        .takes_unequal_counts =
+                            may_have_unequal_counts({.collective = algorithm.collective})}),
         algorithm_(std::move(algorithm)) {}
 
   [[nodiscard]] const ScheduledAlgorithm& algorithm() const { return algorithm_; }
 
   std::vector<Variant> variants(const Problem& problem, const Topology& topology,
                                 const Capability& capability) const override;
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override;
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override;
   Limits limits(const Variant&) const override { return {.min_ranks = algorithm_.min_ranks}; }
   std::string protocol(const Problem& problem, const Variant& variant) const override;
   Cost cost(const Problem& problem, const Topology& topology,
@@ -365,9 +377,9 @@ std::vector<Variant> ScheduledImplementation::variants(const Problem& problem,
   return tried;
 }
 
-Support ScheduledImplementation::supports(const Problem& problem, const Topology& topology,
-                                          const Capability& capability,
-                                          const Variant& variant) const {
+Support ScheduledImplementation::can_run(const Problem& problem, const Topology& topology,
+                                         const Capability& capability,
+                                         const Variant& variant) const {
   if (std::string why = why_not_on_processors(collective(), problem); !why.empty())
     return Support::no(std::move(why));
   if (std::string why = why_unknown(variant); !why.empty()) return Support::no(std::move(why));
@@ -463,6 +475,7 @@ std::unique_ptr<Operation> ScheduledImplementation::prepare(Communicator& commun
                                                             const Call& call,
                                                             const Variant& variant,
                                                             Deadline deadline) const {
+  check_blocks(call, communicator.size());
   Parties parties{.ranks = communicator.size(), .root = call.root, .places = communicator.places()};
   if (!communicator.is_one_node())
     parties.nodes.assign(communicator.nodes().begin(), communicator.nodes().end());

@@ -65,7 +65,7 @@ class ScheduledOperation final : public Operation {
         prepared_(call),
         plans_(std::move(plans)),
         plan_(&plans_->of(shape.root, shape.in_place)),
-        waves_(call.problem, shape, options.chunk),
+        waves_(call.problem, shape, options.chunk, call.blocks),
         sizes_(plans_->needs().scratch_blocks, shape, call, options),
         memory_(communicator.allocate(sizes_.total(), deadline)),
         signals_(communicator, *memory_, sizes_.signals(),
@@ -76,6 +76,7 @@ class ScheduledOperation final : public Operation {
         tells_its_end_(call.capacity != Bytes{} && shape_of(shape.collective).has_root),
         buffers_(communicator, signals_, word_of(WavePhase::before_waits), shape.access,
                  call.buffers, deadline) {
+    prepared_.blocks = {};  // the caller's, who keeps them no longer than this
     for (int rank = 0; rank < shape_.ranks; ++rank) {
       scratch_.push_back(memory_->part(rank).data());
       if (rank != rank_ && shape_.share_node(rank, rank_)) near_.push_back(rank);
@@ -121,7 +122,7 @@ class ScheduledOperation final : public Operation {
     }
     compute_by(call.problem);
     call_buffers_ = call.buffers;
-    waves_ = Waves(call.problem, shape_, chunk_);
+    waves_.use(call.problem, shape_, chunk_, call.blocks);
   }
 
   void start() override {

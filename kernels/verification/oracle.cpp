@@ -26,7 +26,24 @@ struct Segment {
   std::size_t count = 0;
 };
 
+/// The same of a call whose blocks differ in length.
+std::vector<Segment> segments_of_unequal(const VerifiedCall& call, int rank) {
+  const std::size_t element = size_of(call.problem.data_type);
+  std::vector<Segment> segments;
+  std::size_t start = 0;
+  for (int source = 0; source < call.ranks; ++source) {
+    const std::size_t count = call.blocks.at(static_cast<std::size_t>(source)) / element;
+    if (call.problem.collective == Collective::all_gather)
+      segments.push_back({source, 0, start, count});
+    else if (source == rank)
+      segments.push_back({all_ranks, start, 0, count});
+    start += count;
+  }
+  return segments;
+}
+
 std::vector<Segment> segments_of(const VerifiedCall& call, int rank) {
+  if (call.problem.counts != Counts::equal) return segments_of_unequal(call, rank);
   const std::size_t block = block_elements(call.problem, call.ranks);
   const std::size_t own = block * static_cast<std::size_t>(rank);
   std::vector<Segment> segments;
@@ -160,7 +177,8 @@ std::string why_not_verifiable(const Problem& problem) {
 }
 
 void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send) {
-  require_size(send_size(call.problem, call.ranks, rank == call.root).value, send.size(), "send");
+  require_size(send_size(call.problem, call.ranks, call.blocks, rank, call.root).value, send.size(),
+               "send");
   if (send.empty()) return;
   const std::size_t period = pattern_period * size_of(call.problem.data_type);
   const std::size_t first = std::min(send.size(), period);
@@ -172,8 +190,8 @@ void fill_send(const VerifiedCall& call, int rank, std::span<std::byte> send) {
 
 std::optional<Mismatch> find_mismatch(const VerifiedCall& call, int rank, Rounding rounding,
                                       std::span<const std::byte> receive) {
-  require_size(receive_size(call.problem, call.ranks, rank == call.root).value, receive.size(),
-               "receive");
+  require_size(receive_size(call.problem, call.ranks, call.blocks, rank, call.root).value,
+               receive.size(), "receive");
   if (receive.empty()) return {};
   const OracleData data(call, rank);
   for (const Segment& segment : segments_of(call, rank))

@@ -84,9 +84,9 @@ bool is_call(std::uint64_t call, std::uint32_t its_version) noexcept {
   const auto is_one = [](auto value) {
     return is_enumerator<decltype(value)>(static_cast<std::uint64_t>(value));
   };
-  return call >> bits == 0 && is_one(problem.counts) && is_one(problem.kind) && is_one(problem.collective) &&
-         is_one(problem.data_type) && is_one(problem.reduce_op) && is_one(problem.numeric_class) &&
-         is_one(regime.calling) && is_one(regime.input);
+  return call >> bits == 0 && is_one(problem.counts) && is_one(problem.kind) &&
+         is_one(problem.collective) && is_one(problem.data_type) && is_one(problem.reduce_op) &&
+         is_one(problem.numeric_class) && is_one(regime.calling) && is_one(regime.input);
 }
 
 const char* damage_of(const RangeRecord& range, std::uint64_t start, std::uint64_t variants) {

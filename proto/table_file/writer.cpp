@@ -188,8 +188,8 @@ class Writer {
                 .family = families_.find(group.family)->second,
                 .mesh = problem.mesh ? meshes_.find(mesh_name(*problem.mesh))->second : none,
                 .reserved = 0},
-        .unit = message_size_unit(problem.collective, problem.data_type,
-                                  group.key.topology.ranks, problem.counts),
+        .unit = message_size_unit(problem.collective, problem.data_type, group.key.topology.ranks,
+                                  problem.counts),
         .first_range = starts_.size(),
         .ranges = group.ranges.size()};
     std::vector<std::uint64_t> starts;

@@ -33,7 +33,11 @@ template <class T>
 void check_whole(const T&, const FieldPath&) {}
 
 void check_whole(const Problem& problem, const FieldPath& path) {
-  at({&path, problem.mesh ? "mesh" : "reduce_op"}, [&] { check(problem); });
+  const bool is_of_counts = problem.counts != Counts::equal && !may_have_unequal_counts(problem);
+  at({&path, is_of_counts   ? "counts"
+             : problem.mesh ? "mesh"
+                            : "reduce_op"},
+     [&] { check(problem); });
 }
 void check_whole(const Members& members, const FieldPath& path) {
   at(path, [&] { check(members); });

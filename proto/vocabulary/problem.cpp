@@ -20,7 +20,8 @@ std::uint64_t mixed(std::uint64_t number) {
 }
 
 /// `elements` shared out by weights, in whole elements that sum up exactly.
-std::vector<std::size_t> shared_out(std::uint64_t elements, std::span<const std::uint64_t> weights) {
+std::vector<std::size_t> shared_out(std::uint64_t elements,
+                                    std::span<const std::uint64_t> weights) {
   __extension__ using Wide = unsigned __int128;
   const std::uint64_t all = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
   std::vector<std::size_t> blocks;
@@ -180,10 +181,8 @@ Bytes round_message_size(Collective collective, DataType type, Bytes requested, 
   const std::uint64_t unit = message_size_unit(collective, type, ranks, counts);
   const Bytes rounded{requested.value / unit * unit};
   if (counts == Counts::equal) return rounded;
-  const Problem problem{.collective = collective,
-                        .data_type = type,
-                        .message_size = rounded,
-                        .counts = counts};
+  const Problem problem{
+      .collective = collective, .data_type = type, .message_size = rounded, .counts = counts};
   return typical_blocks(problem, ranks).empty() ? Bytes{} : rounded;
 }
 

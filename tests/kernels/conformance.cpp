@@ -93,7 +93,7 @@ class TestMemory {
     }
     for (std::size_t set = 0; set < sets; ++set)
       buffers.emplace_back(whole_.subspan(set * each, each), problem, communicator.rank(), ranks,
-                           communicator.rank() == test.root);
+                           communicator.rank() == test.root, test.blocks);
   }
 
   /// As the call takes them.
@@ -130,16 +130,24 @@ std::string run_calls(Communicator& communicator, const Implementation& implemen
   const int rank = communicator.rank();
   const int ranks = communicator.size();
   const TestMemory memory(communicator, implementation, test);
-  const auto operation = implementation.prepare(
-      communicator, {test.problem, test.root, memory.of_call(0)}, variant, soon_enough());
+  const auto operation = [&] {
+    const std::vector<std::size_t> blocks = test.blocks;  // which nobody may keep
+    return implementation.prepare(communicator,
+                                  {.problem = test.problem,
+                                   .root = test.root,
+                                   .buffers = memory.of_call(0),
+                                   .blocks = blocks},
+                                  variant, soon_enough());
+  }();
   const bool is_bound =
       implementation.traits(test.problem, {.ranks = ranks}, variant).why_not_bound.empty();
   std::size_t set = 0;
   const Numerics numerics = implementation.numerics(test.problem, variant);
   std::string fault;
   for (int call = 0; call < test.calls; ++call) {
-    const VerifiedCall verified{test.problem, ranks, test.root, test.pattern,
-                                static_cast<std::uint64_t>(call) + 1};
+    const VerifiedCall verified{
+        test.problem, ranks, test.root, test.pattern, static_cast<std::uint64_t>(call) + 1,
+        test.blocks};
     if (is_bound && set != set_of(call, rank)) {
       set = set_of(call, rank);
       operation->bind(memory.of_call(set));
@@ -226,6 +234,51 @@ Topology topology_of(const Communicator& communicator, const Capability& capabil
   topology.interconnect = "shared-memory";
   return topology;
 }
+
+namespace {
+
+/// Lengths of the ranks' blocks in elements: those that a sweep measures, one empty, all but one
+/// empty, and none but the first ones.
+std::vector<std::vector<std::size_t>> unequal_lengths(int ranks) {
+  std::vector<std::vector<std::size_t>> all;
+  for (const Counts counts : {Counts::one_large, Counts::random})
+    for (const std::uint64_t elements : {67UL, 20011UL})
+      if (const auto typical =
+              typical_blocks({.collective = Collective::all_gather,
+                              .data_type = DataType::u8,
+                              .message_size = {elements * static_cast<std::uint64_t>(ranks)},
+                              .counts = counts},
+                             ranks);
+          !typical.empty())
+        all.push_back(typical);
+  const auto count = static_cast<std::size_t>(ranks);
+  std::vector<std::size_t> one_empty(count, 17);
+  one_empty[count / 2] = 0;
+  std::vector<std::size_t> one_full(count, 0);
+  one_full[count - 1] = 1003;
+  std::vector<std::size_t> descending;
+  for (std::size_t rank = 0; rank < count; ++rank) descending.push_back(3 * (count - 1 - rank));
+  all.insert(all.end(), {one_empty, one_full, descending});
+  return all;
+}
+
+void add_unequal_cases(std::vector<ConformanceCase>& cases, const ConformanceCase& like, int ranks,
+                       std::size_t turn) {
+  for (const std::vector<std::size_t>& lengths : unequal_lengths(ranks)) {
+    ConformanceCase test = like;
+    test.blocks.clear();
+    test.problem.message_size = {};
+    for (const std::size_t length : lengths) {
+      test.blocks.push_back(length * size_of(like.problem.data_type));
+      test.problem.message_size.value += test.blocks.back();
+    }
+    test.problem.counts = counts_class(test.blocks);
+    test.problem.in_place = turn++ % 2 == 0;
+    cases.push_back(test);
+  }
+}
+
+}  // namespace
 
 std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks) {
   std::vector<DataType> types;
@@ -318,6 +371,13 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
     }
   cases.push_back(make(DataType::f32, ops.front(), long_message / 4 / blocks, false));
   cases.back().by_every_variant = full || ranks == 2;
+  if (implementation.facts().takes_unequal_counts && ranks >= 2)
+    for (std::size_t i = 0; i < 4; ++i, ++turn) {
+      ConformanceCase like = make(types[turn * 5 % types.size()], ops[turn % ops.size()], 0, false);
+      like.by_every_variant = i == 0;
+      like.has_late_rank = i == 3;
+      add_unequal_cases(cases, like, ranks, i);
+    }
   // Registered buffers: who reads and writes them directly takes other ways.
   const std::size_t plain = cases.size();
   for (std::size_t i = 0; i < plain; ++i) {
@@ -360,6 +420,7 @@ std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>&
          {"type " + std::to_string(size_of(type)) + (is_floating(type) ? "f" : "i"),
           "op " + std::string(name_of(problem.reduce_op)), "size " + size,
           std::string(problem.in_place ? "in place" : "apart"),
+          std::string(name_of(problem.counts)) + (problem.registered ? " registered" : ""),
           std::string(problem.registered ? "registered" : "plain"),
           std::string(problem.graph_capture ? "captured" : "called"),
           std::string(test.pattern == DataPattern::rounding ? "rounding" : "exact"),

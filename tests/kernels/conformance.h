@@ -21,9 +21,10 @@ struct ConformanceCase {
   /// Instead of the pattern's: the oracle does not know the result, but the ranks compare theirs,
   /// bit by bit, as far as the variant promises (random_values.h).
   bool has_random_values = false;
-  int calls = 3;                 ///< back to back, no barrier between them
-  bool has_late_rank = false;    ///< in each call another rank starts some ms late
-  bool by_every_variant = true;  ///< else the extremes take turns over such cases
+  int calls = 3;                      ///< back to back, no barrier between them
+  bool has_late_rank = false;         ///< in each call another rank starts some ms late
+  bool by_every_variant = true;       ///< else the extremes take turns over such cases
+  std::vector<std::size_t> blocks{};  ///< bytes of each rank's, if they differ
 };
 
 /// Prepares `variant` and makes the calls of `test`, checking on this rank every element received,

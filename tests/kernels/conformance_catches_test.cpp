@@ -41,8 +41,8 @@ class Spoiled final : public Implementation {
                                 const Capability& capability) const override {
     return right_.variants(problem, topology, capability);
   }
-  Support supports(const Problem&, const Topology&, const Capability&,
-                   const Variant&) const override {
+  Support can_run(const Problem&, const Topology&, const Capability&,
+                  const Variant&) const override {
     return Support::yes();
   }
   Limits limits(const Variant&) const override { return {}; }

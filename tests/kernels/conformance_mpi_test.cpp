@@ -90,7 +90,8 @@ TEST(ConformanceOverMpi, PersistentFormsAreRight) {
     for (const bool chooses : {false, true}) {
       const PersistentForm form(*ordinary, chooses);
       for (const ConformanceCase& test : conformance_cases(*ordinary, world->size())) {
-        if (test.problem.message_size == Bytes{} ||
+        // Calls of unequal counts have the ordinary form alone.
+        if (test.problem.message_size == Bytes{} || test.problem.counts != Counts::equal ||
             !ordinary->supports(test.problem, topology_of(*world, capability), capability, variant))
           continue;
         EXPECT_EQ(find_fault(*world, form, variant, test), "") << describe(test.problem);

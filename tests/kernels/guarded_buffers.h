@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <span>
 
 #include "colltune/vocabulary/problem.h"
@@ -35,26 +36,35 @@ class GuardedBuffer {
   std::size_t size_;
 };
 
-/// Bytes that the buffers of any rank take.
+/// Bytes that the buffers of any rank take, whatever its blocks.
 inline std::size_t guarded_size(const Problem& problem, int ranks) {
+  if (problem.counts != Counts::equal)
+    return 2 * GuardedBuffer::size_with_strips(problem.message_size.value);
   return GuardedBuffer::size_with_strips(send_size(problem, ranks).value) +
          GuardedBuffer::size_with_strips(receive_size(problem, ranks).value);
 }
 
-/// The buffers of one rank in `memory`, in place or not, as CallBuffers defines them.
+/// The buffers of one rank in `memory`, in place or not, as CallBuffers defines them. `blocks`: as
+/// Call::blocks.
 struct GuardedBuffers {
   GuardedBuffers(std::span<std::byte> memory, const Problem& problem, int rank, int ranks,
-                 bool is_root)
-      : sends(send_size(problem, ranks, is_root).value),
-        receives(receive_size(problem, ranks, is_root).value),
+                 bool is_root, std::span<const std::size_t> blocks = {})
+      : sends(send_size(problem, ranks, blocks, rank, is_root ? rank : rank + 1).value),
+        receives(receive_size(problem, ranks, blocks, rank, is_root ? rank : rank + 1).value),
         larger(memory, std::max(sends, receives)),
         smaller(memory.subspan(GuardedBuffer::size_with_strips(std::max(sends, receives))),
                 problem.in_place ? 0 : std::min(sends, receives)) {
-    const bool sends_larger = sends >= receives;
+    // A rank may have all that there is.
+    const bool sends_larger =
+        blocks.empty() ? sends >= receives : problem.collective == Collective::reduce_scatter;
     std::span<std::byte> other = smaller.inside();
     if (problem.in_place) {
       const std::size_t bytes = std::min(sends, receives);
-      const std::size_t offset = sends == receives ? 0 : bytes * static_cast<std::size_t>(rank);
+      std::size_t offset = sends == receives ? 0 : bytes * static_cast<std::size_t>(rank);
+      if (!blocks.empty()) {
+        const auto before = blocks.first(static_cast<std::size_t>(rank));
+        offset = std::accumulate(before.begin(), before.end(), std::size_t{0});
+      }
       other = bytes == 0 ? std::span<std::byte>{} : larger.inside().subspan(offset, bytes);
     }
     send = sends_larger ? larger.inside() : other;

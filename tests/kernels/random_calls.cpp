@@ -55,12 +55,43 @@ Problem draw_problem(Random& random, Collective collective, Bytes capacity, int 
   return problem;
 }
 
+/// A problem, and the bytes of each rank's block if they differ.
+struct DrawnProblem {
+  Problem problem;
+  std::vector<std::size_t> blocks{};
+};
+
+/// Shares the message out in blocks of unlike lengths, some of which are empty.
+DrawnProblem with_unequal_counts(Random& random, Problem problem, int ranks) {
+  const std::size_t element = size_of(problem.data_type);
+  const std::size_t elements = static_cast<std::size_t>(problem.message_size.value) / element;
+  std::vector<std::size_t> ends;
+  const bool has_one_full = draw(random, 4) == 0;
+  const std::size_t full = draw(random, static_cast<std::uint64_t>(ranks));
+  for (int rank = 0; rank + 1 < ranks; ++rank)
+    ends.push_back(has_one_full ? (static_cast<std::size_t>(rank) < full ? 0 : elements)
+                                : draw(random, elements + 1));
+  ends.push_back(elements);
+  std::ranges::sort(ends);
+  DrawnProblem drawn{.problem = problem};
+  std::size_t start = 0;
+  for (const std::size_t end : ends) {
+    drawn.blocks.push_back((end - start) * element);
+    start = end;
+  }
+  drawn.problem.counts = counts_class(drawn.blocks);
+  // Nothing depends on the class; by chance the blocks may be alike.
+  if (drawn.problem.counts == Counts::equal) drawn.problem.counts = Counts::random;
+  return drawn;
+}
+
 /// An operation that is bound to call after call.
 struct Prepared {
   const Implementation* implementation = nullptr;
   Variant variant;
   Bytes capacity{};
   bool registered = false;
+  bool takes_unequal_counts = false;
   std::unique_ptr<Operation> operation;
 };
 
@@ -110,7 +141,8 @@ class Places {
       for (auto& one : registered_) one = communicator.allocate({size}, soon_enough());
   }
   /// For this rank's part in a call of `problem`, whose `in_place` is what this rank knows.
-  [[nodiscard]] DrawnBuffers draw_buffers(Random& own, const Problem& problem, bool is_root) {
+  [[nodiscard]] DrawnBuffers draw_buffers(Random& own, const Problem& problem, bool is_root,
+                                          std::span<const std::size_t> blocks) {
     std::span<std::byte> memory = plain_;
     if (problem.registered && device_ == nullptr)
       memory = registered_[draw(own, registered_.size())]->part(rank_);
@@ -119,7 +151,7 @@ class Places {
     const std::size_t step = device_ == nullptr ? 1 : widest_element;
     const std::size_t offset = draw(own, play / step) * step;
     const std::span<std::byte> drawn = memory.subspan(offset, guarded_size(problem, ranks_));
-    return {GuardedBuffers(drawn, problem, rank_, ranks_, is_root), drawn,
+    return {GuardedBuffers(drawn, problem, rank_, ranks_, is_root, blocks), drawn,
             device_ == nullptr ? nullptr : on_device_.bytes().data() + offset, device_};
   }
 
@@ -159,15 +191,18 @@ class Caller {
 
   std::string make_call(int number) {
     Prepared& by = prepared_[draw(shared_, prepared_.size())];
-    Problem problem = draw_call(by.implementation->collective(), by.capacity);
+    const bool is_unequal = by.takes_unequal_counts && draw(shared_, 3) != 0;
+    const DrawnProblem call = draw_call(by.implementation->collective(), by.capacity, is_unequal);
+    Problem problem = call.problem;
     problem.registered = by.registered;
     const int root = draw_root();
     const std::uint64_t late = draw(shared_, 40);
     if (!by.implementation->supports(problem, topology_, capability_, by.variant)) return {};
-    const VerifiedCall verified{problem, ranks_, root, DataPattern::exact,
-                                static_cast<std::uint64_t>(number) + 1};
+    const VerifiedCall verified{
+        problem,    ranks_, root, DataPattern::exact, static_cast<std::uint64_t>(number) + 1,
+        call.blocks};
     const Problem own = as_known_here(problem, root);
-    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root);
+    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root, call.blocks);
     const GuardedBuffers& buffers = drawn.host;
     fill_bytes(buffers.receive, garbage);
     fill_send(verified, rank_, buffers.send);
@@ -176,7 +211,8 @@ class Caller {
     if (late == static_cast<std::uint64_t>(rank_))
       std::this_thread::sleep_for(std::chrono::microseconds(draw(own_, 2000)));
     try {
-      by.operation->rebind({.problem = own, .root = root, .buffers = drawn.of_call()});
+      by.operation->rebind(
+          {.problem = own, .root = root, .buffers = drawn.of_call(), .blocks = call.blocks});
       by.operation->start();
       if (draw(own_, 100) == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
       by.operation->wait(soon_enough());
@@ -193,13 +229,14 @@ class Caller {
   }
 
  private:
-  Problem draw_call(Collective collective, Bytes capacity) {
+  DrawnProblem draw_call(Collective collective, Bytes capacity, bool is_unequal) {
     Problem problem = draw_problem(shared_, collective, capacity, ranks_);
-    if (!calls_.mesh) return problem;
+    if (is_unequal) return with_unequal_counts(shared_, problem, ranks_);
+    if (!calls_.mesh) return {problem};
     problem.kind = ProblemKind::mesh_reduce;
     problem.reduce_op = ReduceOp::none;
     problem.mesh = calls_.mesh;
-    return problem;
+    return {problem};
   }
 
   int draw_root() { return static_cast<int>(draw(shared_, static_cast<std::uint64_t>(ranks_))); }
@@ -215,8 +252,12 @@ class Caller {
   void prepare_one(const Implementation& implementation) {
     Prepared made{.implementation = &implementation,
                   .capacity = capacities[draw(shared_, capacities.size())],
-                  .registered = draw(shared_, 3) == 0};
-    Problem problem = draw_call(implementation.collective(), made.capacity);
+                  .registered = draw(shared_, 3) == 0,
+                  .takes_unequal_counts = implementation.facts().takes_unequal_counts &&
+                                          ranks_ > 1 && draw(shared_, 2) == 0};
+    const DrawnProblem call =
+        draw_call(implementation.collective(), made.capacity, made.takes_unequal_counts);
+    Problem problem = call.problem;
     problem.registered = made.registered;
     Problem largest = problem;
     largest.message_size = made.capacity;
@@ -230,12 +271,15 @@ class Caller {
         !implementation.supports(problem, topology_, capability_, made.variant))
       return;
     const Problem own = as_known_here(problem, root);
-    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root);
+    const DrawnBuffers drawn = places_.draw_buffers(own_, own, rank_ == root, call.blocks);
     try {
-      made.operation = implementation.prepare(
-          communicator_,
-          {.problem = own, .root = root, .buffers = drawn.of_call(), .capacity = made.capacity},
-          made.variant, soon_enough());
+      made.operation = implementation.prepare(communicator_,
+                                              {.problem = own,
+                                               .root = root,
+                                               .buffers = drawn.of_call(),
+                                               .capacity = made.capacity,
+                                               .blocks = call.blocks},
+                                              made.variant, soon_enough());
     } catch (const UnavailableHere&) {
       return;  // on all ranks, as below
     } catch (const Error& error) {

@@ -25,8 +25,8 @@ class StubImplementation : public Implementation {
                                               const Capability&) const override {
     return {};
   }
-  [[nodiscard]] Support supports(const Problem&, const Topology&, const Capability&,
-                                 const Variant&) const override {
+  [[nodiscard]] Support can_run(const Problem&, const Topology&, const Capability&,
+                                const Variant&) const override {
     return Support::yes();
   }
   [[nodiscard]] Limits limits(const Variant&) const override { return {}; }

@@ -73,9 +73,8 @@ TEST(TypicalBlocks, AreTheSameEverywhere) {
 }
 
 TEST(Counts, AreOfTwoCollectivesAlone) {
-  Problem problem{.collective = Collective::all_gather,
-                  .reduce_op = ReduceOp::none,
-                  .counts = Counts::random};
+  Problem problem{
+      .collective = Collective::all_gather, .reduce_op = ReduceOp::none, .counts = Counts::random};
   EXPECT_NO_THROW(check(problem));
   problem.collective = Collective::reduce_scatter;
   problem.reduce_op = ReduceOp::sum;

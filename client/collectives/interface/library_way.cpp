@@ -23,8 +23,8 @@ class LibraryPart final : public Implementation {
                                 const Capability& capability) const override {
     return of_->variants(problem, topology, capability);
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (!variant.parameters.empty())
       return Support::no("a program runs no algorithm of the MPI library but its own choice");
     Problem own = problem;

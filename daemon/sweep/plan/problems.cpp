@@ -75,8 +75,8 @@ class ProblemList {
  private:
   /// False, with an entry among what is skipped, if `size` holds no element for some rank.
   bool set_size(Problem& problem, Bytes size) {
-    problem.message_size = round_message_size(problem.collective, problem.data_type, size, ranks_,
-                                              problem.counts);
+    problem.message_size =
+        round_message_size(problem.collective, problem.data_type, size, ranks_, problem.counts);
     if (problem.message_size.value > 0) return true;
     Problem asked = problem;
     asked.message_size = size;

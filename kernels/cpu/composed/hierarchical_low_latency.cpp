@@ -297,8 +297,8 @@ class HierarchicalLowLatency final : public Implementation {
     return all;
   }
 
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     if (std::string why = why_not_on_processors(collective(), problem); !why.empty())
       return Support::no(std::move(why));
     if (std::string why = why_no_grid(topology); !why.empty()) return Support::no(std::move(why));

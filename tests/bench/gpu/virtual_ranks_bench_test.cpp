@@ -36,8 +36,8 @@ class Flawed final : public Implementation {
                                 const Capability& capability) const override {
     return sound_.variants(problem, topology, capability);
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     return sound_.supports(problem, topology, capability, variant);
   }
   Limits limits(const Variant& variant) const override { return sound_.limits(variant); }

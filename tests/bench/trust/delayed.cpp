@@ -108,8 +108,8 @@ class Delayed final : public Implementation {
     for (Variant& variant : variants) variant.implementation = disguise_.name;
     return variants;
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     return inner_->supports(problem, topology, capability, original(variant));
   }
   Limits limits(const Variant& variant) const override { return inner_->limits(original(variant)); }

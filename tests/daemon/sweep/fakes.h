@@ -157,9 +157,9 @@ class Fake final : public Implementation {
     return behaviour_.variants.empty() ? std::vector<Variant>{{behaviour_.name, {}}}
                                        : behaviour_.variants;
   }
-  [[nodiscard]] Support supports(const Problem& problem, const Topology& topology,
-                                 const Capability& capability,
-                                 const Variant& variant) const override {
+  [[nodiscard]] Support can_run(const Problem& problem, const Topology& topology,
+                                const Capability& capability,
+                                const Variant& variant) const override {
     return behaviour_.supports(problem, topology, capability, variant);
   }
   [[nodiscard]] Limits limits(const Variant&) const override { return behaviour_.limits; }

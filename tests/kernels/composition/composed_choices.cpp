@@ -54,8 +54,8 @@ class GroupedChoices final : public StubImplementation {
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
     return all_.variants();
   }
-  Support supports(const Problem& problem, const Topology&, const Capability&,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology&, const Capability&,
+                  const Variant& variant) const override {
     return supports_grouped(problem, all_.of(variant), ranks_, catalogue_);
   }
   Numerics numerics(const Problem& problem, const Variant& variant) const override {
@@ -89,8 +89,8 @@ class FormChoices final : public StubImplementation {
   std::vector<Variant> variants(const Problem&, const Topology&, const Capability&) const override {
     return all_.variants();
   }
-  Support supports(const Problem& problem, const Topology&, const Capability&,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology&, const Capability&,
+                  const Variant& variant) const override {
     const Composition& composition = all_.of(variant);
     if (std::string why = why_not_mesh(problem, composition); !why.empty()) return Support::no(why);
     if (std::string why = why_not_verifiable(problem); !why.empty()) return Support::no(why);

@@ -216,8 +216,8 @@ TEST(Grouped, NamesTheRankThatDoesNotPrepare) {
 class Refusing final : public StubImplementation {
  public:
   Refusing() : StubImplementation(Collective::broadcast, "test.refusing") {}
-  Support supports(const Problem&, const Topology&, const Capability&,
-                   const Variant&) const override {
+  Support can_run(const Problem&, const Topology&, const Capability&,
+                  const Variant&) const override {
     return Support::no("it refuses");
   }
   Limits limits(const Variant&) const override { return {.max_ranks = 2}; }
@@ -477,8 +477,8 @@ class Strict final : public Implementation {
                                 const Capability& capability) const override {
     return right_.variants(problem, topology, capability);
   }
-  Support supports(const Problem& problem, const Topology& topology, const Capability& capability,
-                   const Variant& variant) const override {
+  Support can_run(const Problem& problem, const Topology& topology, const Capability& capability,
+                  const Variant& variant) const override {
     return right_.supports(problem, topology, capability, variant);
   }
   Limits limits(const Variant& variant) const override { return right_.limits(variant); }

@@ -217,8 +217,9 @@ TEST_F(WrittenTableFile, SaysWhyItCannotBeRead) {
   std::string bytes = encode_table(content_of(RandomDecisions(1).make(2)));
   bytes[8] = 3;
   std::ofstream(path_) << bytes;
-  EXPECT_THAT(why(path_), HasSubstr("9 " + path_.string() +
-                                    ": table file of version 3; this colltune reads versions 1 to 2"));
+  EXPECT_THAT(why(path_),
+              HasSubstr("9 " + path_.string() +
+                        ": table file of version 3; this colltune reads versions 1 to 2"));
 }
 
 /// Version 1 never changes: neither the sections nor the fields of what they describe. If this

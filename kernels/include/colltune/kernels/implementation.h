@@ -81,6 +81,9 @@ struct ImplementationFacts {
   /// Where the buffers of its calls must be allocated; null: anywhere on its device. Outlives the
   /// implementation.
   BufferSource* buffer_source = nullptr;
+  /// Whether the blocks of its calls may differ in length (Call::blocks). Otherwise it is never
+  /// asked about such problems.
+  bool takes_unequal_counts = false;
 };
 
 /// What is special about the calls of a variant.
@@ -123,9 +126,16 @@ class Implementation {
                                                       const Capability& capability) const = 0;
   /// Whether a rank with `capability` can run `variant` for `problem` on `topology`. Includes the
   /// limits.
-  [[nodiscard]] virtual Support supports(const Problem& problem, const Topology& topology,
-                                         const Capability& capability,
-                                         const Variant& variant) const = 0;
+  [[nodiscard]] Support supports(const Problem& problem, const Topology& topology,
+                                 const Capability& capability, const Variant& variant) const {
+    if (problem.counts != Counts::equal && !facts_.takes_unequal_counts)
+      return Support::no("its blocks are all of one length");
+    return can_run(problem, topology, capability, variant);
+  }
+  /// `supports`, for counts that it takes.
+  [[nodiscard]] virtual Support can_run(const Problem& problem, const Topology& topology,
+                                        const Capability& capability,
+                                        const Variant& variant) const = 0;
   [[nodiscard]] virtual Limits limits(const Variant& variant) const = 0;
   /// What the variant puts on the wire for the problem; variants of equal protocol can meet in one
   /// call.

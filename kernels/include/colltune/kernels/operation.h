@@ -51,14 +51,23 @@ struct Call {
   /// The largest message of the calls that follow by Operation::rebind, at least that of `problem`;
   /// the same on all ranks. 0: none will follow.
   Bytes capacity{};
-  /// Every call that follows is this one: the operation need not be bound, and a library may prepare
-  /// for that. The same on all ranks.
+  /// Every call that follows is this one: the operation need not be bound, and a library may
+  /// prepare for that. The same on all ranks.
   bool is_persistent = false;
+  /// Bytes of each rank's block, the message together; empty exactly if the problem's counts are
+  /// equal. The same on all ranks. Only read while the call is prepared or bound.
+  std::span<const std::size_t> blocks{};
 };
 
-/// Returns the bytes of a block of `next`. Throws Error(invalid_argument) if it is no call that an operation prepared for `prepared` may
-/// make on `rank` of `ranks` (Operation::rebind), or Error(failed_precondition) if that was prepared
-/// without a capacity.
+/// Throws Error(invalid_argument) unless the call's blocks are those of its problem on `ranks`
+/// ranks.
+void check_blocks(const Call& call, int ranks);
+
+/// Returns the bytes of a block of `next`: of this rank's, if counts are unequal. Throws
+/// Error(invalid_argument) if it is no call that an operation prepared for `prepared` may make on
+/// `rank` of `ranks` (Operation::rebind), or Error(failed_precondition) if that was prepared
+/// without a capacity. One that was prepared for unequal counts takes all counts, another one equal
+/// ones.
 std::size_t check_rebound(const Call& prepared, const Call& next, int rank, int ranks);
 
 /// What a library that chooses for itself did in a call.
@@ -84,16 +93,16 @@ class OperationLost final : public Error {
 };
 
 /// A collective prepared for one rank; what is timed. `start` and `wait` alternate; between them a
-/// caller may `bind` other buffers, or `rebind` another call. No kernel writes a peer's user buffer, or reads its input,
-/// before that peer's start; `wait` returns only when no peer still reads this rank's input. None of
-/// these calls allocates memory. Not thread-safe.
+/// caller may `bind` other buffers, or `rebind` another call. No kernel writes a peer's user
+/// buffer, or reads its input, before that peer's start; `wait` returns only when no peer still
+/// reads this rank's input. None of these calls allocates memory. Not thread-safe.
 class Operation {
  public:
   virtual ~Operation() = default;
   /// The calls that start from now on use `buffers`. Local: waits for nobody, and the other ranks
   /// need not do the same. Sizes are those of the call that was prepared; where that was in place,
-  /// so are these; registered buffers lie in symmetric memory that all ranks of the node share. Only
-  /// if Implementation::why_not_bound gives no reason against it; throws
+  /// so are these; registered buffers lie in symmetric memory that all ranks of the node share.
+  /// Only if Implementation::why_not_bound gives no reason against it; throws
   /// Error(failed_precondition) otherwise, and Error(invalid_argument) for other sizes or places.
   virtual void bind(const CallBuffers& buffers);
   /// The calls that start from now on are `call`, whose message may have any size up to

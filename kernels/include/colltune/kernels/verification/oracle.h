@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "colltune/vocabulary/problem.h"
 #include "colltune/vocabulary/variant.h"
@@ -32,6 +33,7 @@ struct VerifiedCall {
   int root = 0;
   DataPattern pattern = DataPattern::exact;
   std::uint64_t seed = 0;
+  std::vector<std::size_t> blocks{};  ///< bytes of each rank's block; empty if counts are equal
 };
 
 /// Whether `pattern` tests anything for the problem: `exact` always; `rounding` for sum and avg of
