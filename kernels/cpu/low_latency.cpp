@@ -46,10 +46,10 @@ constexpr std::size_t shortest_by_header = 256;
 constexpr std::size_t surely_taken_back = 512;
 // A rank that only sends runs ahead of its readers. Where a message was there already when it was
 // looked for, so are probably the next ones: the second one from then is fetched while the ones
-// before it are read. In rows of 100 calls that took 0.12 us each instead of 0.26 (512 bytes), or
-// 0.05 instead of 0.06 (8); in rows of 8 up to 18 % less, in rows of 1 and 4 as much as without. A
-// reader that has caught up would take lines from the sender that it is about to write, so one
-// message that was there is not enough.
+// before it are read. In rows of 100 calls that took 0.46 to 0.77 of the time (512 bytes) or 0.73
+// to 0.99 (8), in rows of 8 0.81 to 1.02, in rows of 1 and 4 about as much as without
+// (tests/bench/results/executed.md). A reader that has caught up would take lines from the sender
+// that it is about to write, so the first message that was there is not enough.
 constexpr std::uint64_t fetched_ahead = 2;
 constexpr int there_before_fetching = 1;
 constexpr std::size_t line = 64;
