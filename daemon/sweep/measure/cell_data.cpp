@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include "colltune/sweep/measure/measure.h"
 
@@ -61,18 +62,25 @@ struct Views {
 /// The buffers at `offset` in the regions. In place, the smaller buffer is a view into the larger
 /// one: its block number `rank`.
 Views place_buffers(const Problem& problem, int rank, int ranks,
-                    const BufferArena::Regions& regions, std::size_t offset_of_pair) {
+                    std::span<const std::size_t> blocks, const BufferArena::Regions& regions,
+                    std::size_t offset_of_pair) {
   const std::span<std::byte> first = regions.first.subspan(offset_of_pair);
   const std::span<std::byte> second = regions.second.subspan(offset_of_pair);
-  const std::size_t send = send_size(problem, ranks, rank == root).value;
-  const std::size_t receive = receive_size(problem, ranks, rank == root).value;
+  const std::size_t send = send_size(problem, ranks, blocks, rank, root).value;
+  const std::size_t receive = receive_size(problem, ranks, blocks, rank, root).value;
   if (!problem.in_place) return {first.first(send), second.first(receive)};
   const std::span<std::byte> larger = first.first(std::max(send, receive));
   const std::size_t smaller = std::min(send, receive);
-  const std::size_t offset =
+  std::size_t offset =
       send == receive || smaller == 0 ? 0 : smaller * static_cast<std::size_t>(rank);
+  if (!blocks.empty()) {
+    const auto before = blocks.first(static_cast<std::size_t>(rank));
+    offset = std::accumulate(before.begin(), before.end(), std::size_t{0});
+  }
   const std::span<std::byte> view = larger.subspan(offset, smaller);
-  return send >= receive ? Views{larger, view} : Views{view, larger};
+  const bool sends_larger =
+      send > receive || (send == receive && !shape_of(problem.collective).receives_block_per_rank);
+  return sends_larger ? Views{larger, view} : Views{view, larger};
 }
 
 }  // namespace
@@ -168,6 +176,7 @@ BufferArena::Regions BufferArena::on(Device& device, BufferSource* source, Bytes
 CellData::CellData(const Problem& problem, Calling calling, const Communicator& world,
                    const BufferArena::Regions& regions)
     : problem_(problem),
+      blocks_(typical_blocks(problem, world.size())),
       device_(regions.device),
       eviction_{regions.eviction},
       rank_(world.rank()),
@@ -175,7 +184,7 @@ CellData::CellData(const Problem& problem, Calling calling, const Communicator& 
       calling_(calling) {
   const PairLayout layout = PairLayout::of(problem.message_size, calling);
   for (std::size_t i = 0; i < layout.count; ++i) {
-    const Views views = place_buffers(problem, rank_, ranks_, regions, i * layout.stride);
+    const Views views = place_buffers(problem, rank_, ranks_, blocks_, regions, i * layout.stride);
     Pair pair{.send = views.send, .receive = views.receive};
     if (problem.in_place) {
       place_guards(pair, "before the buffer", "behind the buffer",
@@ -194,8 +203,10 @@ CellData::CellData(const Problem& problem, Calling calling, const Communicator& 
 
 Call CellData::call() const {
   const Pair& first = pairs_.front();
-  return {
-      .problem = problem_, .root = root, .buffers = {.send = first.send, .receive = first.receive}};
+  return {.problem = problem_,
+          .root = root,
+          .buffers = {.send = first.send, .receive = first.receive},
+          .blocks = blocks_};
 }
 
 RunInput CellData::take_pairs(int calls) {
@@ -252,7 +263,8 @@ VerifiedCall CellData::verified_call(const Check& check) const {
           .ranks = ranks_,
           .root = root,
           .pattern = check.pattern,
-          .seed = static_cast<std::uint64_t>(check.seed)};
+          .seed = static_cast<std::uint64_t>(check.seed),
+          .blocks = blocks_};
 }
 
 std::span<const std::byte> CellData::input_of(const Check& check) {

@@ -142,6 +142,7 @@ class CellData {
   [[nodiscard]] std::span<const std::byte> input_of(const Check& check);
 
   Problem problem_;
+  std::vector<std::size_t> blocks_;  ///< bytes of each rank's; empty if counts are equal
   Device* device_;
   std::array<std::span<std::byte>, 1> eviction_;
   std::vector<std::byte> from_device_;  ///< what look_at last read from the device

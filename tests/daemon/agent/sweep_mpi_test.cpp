@@ -115,6 +115,30 @@ TEST_F(SweepOverMpi, EveryVariantOfEveryCollectiveIsRightAndTimed) {
     EXPECT_GT(decision.ranked.front().verified_calls, 0U);
 }
 
+TEST_F(SweepOverMpi, CallsOfUnequalCountsHaveTheLibrarysOwnAsBaseline) {
+  if (world_->size() < 2) GTEST_SKIP() << "with one rank all blocks are alike";
+  const SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB", "passes": 1,
+    "collectives": ["all_gather", "reduce_scatter"], "counts": ["one_large", "random"]})");
+  const SweepOutcome outcome = run(plan);
+  EXPECT_EQ(outcome.end, SweepEnd::complete);
+  if (control_.rank() != 0) return;
+  std::set<std::pair<Collective, Counts>> baselines;
+  for (const Measurement& measurement : outcome.measurements) {
+    EXPECT_EQ(measurement.outcome, Outcome::ok)
+        << to_string(measurement.variant) << ": " << measurement.detail;
+    EXPECT_GT(measurement.verified_calls, 0U);
+    const Problem& problem = measurement.key.problem;
+    if (measurement.is_baseline) {
+      baselines.emplace(problem.collective, problem.counts);
+      EXPECT_EQ(to_string(measurement.variant), "mpi." + std::string(name_of(problem.collective)));
+    } else if (!measurement.is_twin) {
+      EXPECT_TRUE(measurement.variant.implementation.starts_with("cpu."))
+          << to_string(measurement.variant);
+    }
+  }
+  EXPECT_EQ(baselines.size(), 4U);
+}
+
 TEST_F(SweepOverMpi, ForcedAlgorithmsOfOpenMpiTakePart) {
   if (world_->size() < 2) GTEST_SKIP() << "with one rank there is nothing to force";
   char library[MPI_MAX_LIBRARY_VERSION_STRING];

@@ -92,6 +92,40 @@ TEST_P(SweepOnRanks, OwnKernelsAreMeasuredJournalledAndDecided) {
   }
 }
 
+TEST(Sweep, BlocksOfUnlikeLengthsAreMeasuredAndDecidedByTheirClass) {
+  const Implementations kernels = own_kernels();
+  SweepRun run;
+  sweep(run, 3, kernels,
+        {.collectives = {Collective::all_gather, Collective::reduce_scatter},
+         .data_types = {DataType::i32},
+         .reduce_ops = {ReduceOp::sum},
+         .sizes = parse_sizes("8,4KiB"),
+         .in_place = {.off = true, .on = true},
+         .counts = {Counts::equal, Counts::one_large, Counts::random},
+         .passes = 1,
+         .soak = {.runs = 50}});
+  EXPECT_THAT(run.errors, testing::Each(""));
+  std::set<std::pair<Collective, Counts>> measured;
+  for (const auto& one : run.outcome.measurements) {
+    EXPECT_EQ(one.outcome, Outcome::ok)
+        << to_string(one.variant) << " " << describe(one.key.problem) << ": " << one.detail;
+    EXPECT_GE(one.verified_calls, 2u);
+    measured.emplace(one.key.problem.collective, one.key.problem.counts);
+  }
+  EXPECT_EQ(measured.size(), 6u);
+  ASSERT_EQ(run.journal.plans.size(), 1u);
+  // Of 8 bytes there are no such blocks: each form of each collective is skipped, with a reason.
+  std::set<Problem> skipped;
+  for (const auto& one : run.journal.plans[0].skipped)
+    if (one.problem.counts != Counts::equal && one.problem.message_size == Bytes{8})
+      skipped.insert(one.problem);
+  EXPECT_EQ(skipped.size(), 8u);
+  const auto decisions = decide(run.outcome.measurements, {}, "s");
+  EXPECT_THAT(
+      render_results(run.outcome.measurements, decisions),
+      testing::AllOf(HasSubstr("# all_gather one_large "), HasSubstr("# reduce_scatter random ")));
+}
+
 TEST(Sweep, SubWorldsOfOneLaunch) {
   const auto implementations = fakes::make({{.name = "base", .is_baseline = true}});
   SweepSpec spec{.collectives = {Collective::all_reduce},

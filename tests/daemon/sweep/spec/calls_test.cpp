@@ -91,7 +91,7 @@ TEST(Calls, ErrorsNameThePlaceWhatWasFoundAndWhatIsAllowed) {
   EXPECT_THAT(refusal(R"({"version": 1, "calls": {}})"), HasSubstr("my.json: /calls: found {}"));
   EXPECT_THAT(refusal(calls("8")), HasSubstr("my.json: /calls/0: found 8; allowed is an object"));
   EXPECT_EQ(call(gather + R"(, "root": 1)"),
-            "my.json: /calls/1: unknown key 'root'; allowed are collective, nodes, op, "
+            "my.json: /calls/1: unknown key 'root'; allowed are collective, counts, nodes, op, "
             "ranks_per_node, size, type, weight");
   EXPECT_EQ(call(R"("collective": "gather", "size": 8)"),
             "my.json: /calls/1: key 'type' is missing; required are collective, type, size");
