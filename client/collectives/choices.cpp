@@ -80,7 +80,8 @@ class Chooser {
            problem.kind == ProblemKind::collective &&
            regime == Regime{.calling = calling_.calling} &&
            problem.registered == calling_.registered && !problem.graph_capture &&
-           problem == in_its_form(out_of_place) && problem.numeric_class == NumericClass::any;
+           problem == in_its_form(out_of_place) && problem.numeric_class == NumericClass::any &&
+           problem.counts == Counts::equal;  // calls of others are left to the library
   }
 
   void add_group(TableView::Group group) {

@@ -280,6 +280,9 @@ TEST_F(ChoicesOfATable, AreOfCallsAsProgramsMakeThem) {
   decide(Collective::all_reduce, 1024, one_shot).key.calling = Calling::persistent;
   decide(Collective::all_reduce, 1024, one_shot).key.problem.in_place = true;
   decide(Collective::all_reduce, 1024, one_shot).key.input = InputMode::hot;
+  decide(Collective::all_gather, 1024,
+         "cpu.all_gather_flat{access=staged,chunk=0,flow=pull,slots=4,stores=cached}")
+      .key.problem.counts = Counts::random;
   EXPECT_THAT(choose().rows, IsEmpty());
 }
 

@@ -182,6 +182,10 @@ TEST(Apply, KernelsForProcessorsRunInTheComponent) {
   EXPECT_EQ(
       settings_to_apply(ranked("cpu.all_reduce_one_shot", "colltune"), registered, nullptr).by,
       ApplyBy::colltune);
+  const Problem unequal{
+      .collective = Collective::all_gather, .reduce_op = ReduceOp::none, .counts = Counts::random};
+  EXPECT_THAT(settings_to_apply(ranked("cpu.all_gather_flat", "colltune"), unequal, nullptr).how,
+              HasSubstr("equal counts alone"));
 }
 
 TEST(Apply, EachVariantOfADecisionHasItsOwn) {
