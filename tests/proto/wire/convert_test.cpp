@@ -337,7 +337,10 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "answer.decision.ranked[1].limits.data_types[1]: unknown data type 77"},
         Invalid{"vocabulary_rule",
-                [](auto& m) { problem(m).set_collective(v1::COLLECTIVE_BROADCAST); },
+                [](auto& m) {
+                  problem(m).set_collective(v1::COLLECTIVE_BROADCAST);
+                  problem(m).set_counts(v1::COUNTS_EQUAL);
+                },
                 "answer.decision.key.problem.reduce_op: broadcast does not reduce"},
         Invalid{"large_size", [](auto& m) { problem(m).set_message_size_bytes(too_large); },
                 "answer.decision.key.problem.message_size_bytes: 18446744073709551615 bytes is "
