@@ -425,6 +425,7 @@ std::vector<ConformanceCase> covering_sample(const std::vector<ConformanceCase>&
     for (const std::string& what :
          {"type " + std::to_string(size_of(type)) + (is_floating(type) ? "f" : "i"),
           "op " + std::string(name_of(problem.reduce_op)), "size " + size,
+          std::string(problem.message_size.value >= (64U << 10) ? "64 KiB" : "shorter"),
           std::string(problem.in_place ? "in place" : "apart"),
           std::string(name_of(problem.counts)) + (problem.registered ? " registered" : ""),
           std::string(problem.registered ? "registered" : "plain"),
