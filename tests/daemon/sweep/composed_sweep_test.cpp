@@ -34,19 +34,11 @@ constexpr std::array all_collectives{Collective::all_reduce,     Collective::all
                                      Collective::reduce,         Collective::all_to_all,
                                      Collective::gather,         Collective::scatter};
 
-/// Short messages in one of their formats, where ranks share memory in the same way with each.
-std::vector<ParameterOverride> formats_to_try() {
-  if (!test::has_sanitizer) return {};
-  return {{"cpu.*_low_latency", "format", {"line"}},
-          {"cpu.*_low_latency", "taken_back", {"cleared"}}};
-}
-
 SweepSpec spec_of(std::vector<Collective> collectives, std::string_view sizes) {
   return {
       .collectives = std::move(collectives),
       .sizes = parse_sizes(sizes),
       .include = {"cpu.*_flat", "cpu.all_reduce_one_shot", "cpu.reduce_tree", "cpu.*_low_latency"},
-      .parameters = formats_to_try(),
       .passes = 1,
       .precision = 0.5,
       .soak = {.runs = 0, .time = {}},

@@ -46,7 +46,7 @@ TEST(DeviceSweep, KernelsAreMeasuredVerifiedAndDecided) {
   const Implementations catalogue = make_catalogue();
   SweepSpec spec = small_sweep();
   // The bodies have a test of their own: here a few by each kind of wait.
-  if (test::has_sanitizer)
+  if (test::has_thread_sanitizer)
     spec.include = {"cuda.all_reduce_one_shot*", "cuda.all_gather_push",
                     "cuda.all_gather_low_latency"};
   SweepRun run;
@@ -171,9 +171,6 @@ TEST(DeviceSweep, RanksWithoutTheirDevicesArchitectureAreAnotherKind) {
   spec.registered = {.off = true, .on = false};
   spec.graph_capture = {.off = true, .on = false};
   spec.include = {"cuda.*two_shot*", "cuda.*one_shot", "cuda.broadcast_chain"};
-  if (test::has_sanitizer)
-    spec.include = {"cuda.*two_shot_push", "cuda.*one_shot", "cuda.reduce_two_shot",
-                    "cuda.broadcast_chain"};
   spec.partial_worlds = true;
   SweepRun run;
   run.differ = [&](int rank, Capability& capability) {

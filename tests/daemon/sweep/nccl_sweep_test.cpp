@@ -30,11 +30,11 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// All numbers of channels and CTAs; under a sanitizer one. What the ranks share is the same for
-/// all.
+/// All numbers of channels and CTAs; under a sanitizer NCCL's own and another one. What the ranks
+/// share is the same for all.
 std::vector<ParameterOverride> numbers_to_try() {
   if (!has_sanitizer) return {};
-  return {{"nccl.*_forced", "channels", {"8"}}, {"nccl.*_selected", "ctas", {"8"}}};
+  return {{"nccl.*_forced", "channels", {"0", "8"}}, {"nccl.*_selected", "ctas", {"8"}}};
 }
 
 class NcclSweep : public testing::Test {

@@ -21,7 +21,7 @@ namespace {
 // times as long.
 std::uint64_t number_of_epochs() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return 20'000;
+  return 50'000;
 #else
   return is_full_run() ? 1'000'000 : 200'000;
 #endif

@@ -148,7 +148,7 @@ std::uint64_t exchange(const MailFormat& format, std::uint64_t messages) {
 /// A million in a full run.
 std::uint64_t messages() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return 20'000;
+  return 50'000;
 #else
   return is_full_run() ? 1'000'000 : 200'000;
 #endif
