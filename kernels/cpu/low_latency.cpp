@@ -174,9 +174,9 @@ class LowLatency final : public Operation {
 
   void bind(const CallBuffers& buffers) override {
     check_bound_sizes(buffers_, buffers);
-    // Word by word, since a caller has written them so a moment ago: a wider load would have to wait
-    // until they, and all that was written before them, have left the core. That can be a message
-    // whose line a peer holds.
+    // Word by word, since a caller has written them so a moment ago: a wider load would have to
+    // wait until they, and all that was written before them, have left the core. That can be a
+    // message whose line a peer holds.
     buffers_.send = {buffers.send.data(), buffers_.send.size()};
     buffers_.receive = {buffers.receive.data(), buffers_.receive.size()};
   }
