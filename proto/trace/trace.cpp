@@ -32,12 +32,33 @@ std::uint32_t add_world(std::vector<TracedWorld>& worlds, const TracedWorld& wor
   return static_cast<std::uint32_t>(found - worlds.begin());
 }
 
+/// The collective of whose problems the call is one; nothing if it is none.
+std::optional<Collective> collective_served_by(TracedOperation operation) {
+  if (operation == TracedOperation::all_gather_v) return Collective::all_gather;
+  if (operation == TracedOperation::reduce_scatter_v) return Collective::reduce_scatter;
+  return collective_of(operation);
+}
+
 }  // namespace
 
 std::optional<Collective> collective_of(TracedOperation operation) {
   const auto number = static_cast<std::size_t>(operation);
   if (number >= enum_names(Collective{}).size()) return {};
   return static_cast<Collective>(number);
+}
+
+std::optional<Counts> counts_of(CountShape shape) {
+  switch (shape) {
+    case CountShape::equal:
+      return Counts::equal;
+    case CountShape::one_large:
+      return Counts::one_large;
+    case CountShape::mixed:
+      return Counts::random;
+    case CountShape::unseen:
+      break;
+  }
+  return {};
 }
 
 TracedCall rounded(TracedCall call) noexcept {
@@ -76,23 +97,25 @@ TracedProblem problem_of(const TracedCall& call, const TracedWorld& world) {
   };
   if (call.persistent) return refuse(Unserved::persistent);
   if (call.is_nonblocking) return refuse(Unserved::nonblocking);
-  if (is_irregular(call.operation)) return refuse(Unserved::irregular);
-  const auto collective = collective_of(call.operation);
-  if (!collective) return refuse(Unserved::other_operation);
+  const auto collective = collective_served_by(call.operation);
+  const auto counts = counts_of(call.counts);
+  if (!collective || !counts)
+    return refuse(is_irregular(call.operation) ? Unserved::irregular : Unserved::other_operation);
   if (world.ranks < 2) return refuse(Unserved::one_rank);
   if (world.nodes < 1 || world.ranks_per_node < 1) return refuse(Unserved::uneven_placement);
   const bool reduces = shape_of(*collective).reduces;
   if (reduces && (!call.data_type || !call.reduce_op || *call.reduce_op == ReduceOp::none))
     return refuse(Unserved::not_in_vocabulary);
   const auto rounded_to = [&](DataType type) {
-    return round_message_size(*collective, type, call.message_size, world.ranks);
+    return round_message_size(*collective, type, call.message_size, world.ranks, *counts);
   };
   DataType type = reduces ? *call.data_type : DataType::f32;
   if (!reduces && rounded_to(type) != call.message_size) type = DataType::u8;
   found.problem = {.collective = *collective,
                    .data_type = type,
                    .reduce_op = reduces ? *call.reduce_op : ReduceOp::none,
-                   .message_size = rounded_to(type)};
+                   .message_size = rounded_to(type),
+                   .counts = *counts};
   if (found.problem.message_size.value == 0) return refuse(Unserved::no_element);
   found.problem = in_its_form(found.problem);
   return found;

@@ -142,6 +142,31 @@ TEST(Traces, AreProblemsOrSayWhyNot) {
   EXPECT_EQ(why(sum_of(8), {.ranks = 3, .nodes = 2}), Unserved::uneven_placement);
 }
 
+TEST(Traces, OfUnequalCountsAreProblemsWhereAllRanksKnowThem) {
+  TracedCall call{.operation = TracedOperation::all_gather_v,
+                  .message_size = {1024},
+                  .is_rounded = true,
+                  .counts = CountShape::one_large};
+  EXPECT_EQ(describe(problem_of(call, pair_of_ranks).problem), "all_gather one_large f32 1KiB");
+  call.counts = CountShape::mixed;
+  EXPECT_EQ(problem_of(call, pair_of_ranks).problem.counts, Counts::random);
+  call.counts = CountShape::equal;
+  EXPECT_EQ(describe(problem_of(call, pair_of_ranks).problem), "all_gather f32 1KiB");
+  call.counts = CountShape::unseen;
+  EXPECT_EQ(problem_of(call, pair_of_ranks).why_not, Unserved::irregular);
+  call.operation = TracedOperation::reduce_scatter_v;
+  call.counts = CountShape::mixed;
+  EXPECT_EQ(problem_of(call, pair_of_ranks).why_not, Unserved::not_in_vocabulary);
+  call.data_type = DataType::f64;
+  call.reduce_op = ReduceOp::max;
+  EXPECT_EQ(describe(problem_of(call, pair_of_ranks).problem),
+            "reduce_scatter random f64 max 1KiB");
+  call.message_size = {8};
+  EXPECT_EQ(problem_of(call, pair_of_ranks).why_not, Unserved::no_element);
+  call.operation = TracedOperation::all_to_all_v;
+  EXPECT_EQ(problem_of(call, pair_of_ranks).why_not, Unserved::irregular);
+}
+
 /// The error of a text in which `from` is replaced by `to`.
 std::string error_with(const std::string& from, const std::string& to) {
   std::string text = to_text(two_calls());

@@ -33,7 +33,7 @@ constexpr double default_precision = 0.01;
 constexpr double default_soak_seconds = 0.1;
 
 /// What becomes one key, but for its weight.
-using Key = std::tuple<Collective, DataType, ReduceOp, Bytes, WorldSpec>;
+using Key = std::tuple<Collective, DataType, ReduceOp, Bytes, WorldSpec, Counts>;
 
 double time_of(const RankCalls& calls) {
   return std::max(1.0, static_cast<double>(calls.time.count()));
@@ -58,10 +58,11 @@ class TypesOfMoves {
     for (const TracedCalls& calls : trace.calls) {
       const TracedWorld& world = trace.worlds.at(calls.world);
       if (why_not(calls.call, world)) continue;
-      const Collective collective = collective_of(calls.call.operation).value();
+      const Problem problem = problem_of(calls.call, world).problem;
       const Bytes size = calls.call.message_size;
-      if (round_message_size(collective, DataType::f32, size, world.ranks) != size)
-        in_bytes_.emplace(collective, spec_of(world));
+      if (round_message_size(problem.collective, DataType::f32, size, world.ranks,
+                             problem.counts) != size)
+        in_bytes_.emplace(problem.collective, spec_of(world));
     }
   }
   [[nodiscard]] DataType of(Collective collective, const TracedWorld& world) const {
@@ -77,9 +78,13 @@ Key key_of(const TracedCall& call, const TracedWorld& world, const TypesOfMoves&
   const Problem problem = problem_of(call, world).problem;
   const DataType type = shape_of(problem.collective).reduces ? problem.data_type
                                                              : moves.of(problem.collective, world);
-  return {problem.collective, type, problem.reduce_op,
-          round_message_size(problem.collective, type, call.message_size, world.ranks),
-          spec_of(world)};
+  return {
+      problem.collective,
+      type,
+      problem.reduce_op,
+      round_message_size(problem.collective, type, call.message_size, world.ranks, problem.counts),
+      spec_of(world),
+      problem.counts};
 }
 
 /// The kinds of calls that share a key.
@@ -94,7 +99,7 @@ void add(PartOfTrace& part, const PartOfTrace& more) {
 }
 
 json to_call(const TracedKey& traced) {
-  const auto& [collective, type, op, size, world] = traced.key;
+  const auto& [collective, type, op, size, world, counts] = traced.key;
   json call = {{"collective", name_of(collective)},
                {"type", name_of(type)},
                {"size", size.value},
@@ -102,6 +107,7 @@ json to_call(const TracedKey& traced) {
                {"ranks_per_node", world.ranks_per_node},
                {"weight", std::llround(std::min(traced.part.time_ns, most_weight))}};
   if (op != ReduceOp::none) call["op"] = name_of(op);
+  if (counts != Counts::equal) call["counts"] = name_of(counts);
   return call;
 }
 

@@ -187,15 +187,38 @@ TEST(TracedSweep, WhatIsNotMeasuredHasAReason) {
 TEST(TracedSweep, ReasonsAreSummedTheLongestFirst) {
   TracedCalls nonblocking = reduction(64, 2us);
   nonblocking.call.is_nonblocking = true;
-  Trace trace = trace_of(
-      {reduction(64, 89us), nonblocking, move(TracedOperation::all_to_all_v, 64, 3us),
-       move(TracedOperation::all_gather_v, 64, 2us), move(TracedOperation::barrier, 0, 1ns)});
+  Trace trace =
+      trace_of({reduction(64, 89us), nonblocking, move(TracedOperation::all_to_all_v, 64, 3us),
+                move(TracedOperation::gather_v, 64, 2us), move(TracedOperation::barrier, 0, 1ns)});
   trace.not_kept = {.calls = 7, .time = 4us};
   const TracedSweep sweep = configuration_from(trace, "trace.ctr", std::nullopt);
   EXPECT_THAT(describe(sweep.coverage),
               ElementsAre(HasSubstr("1 kind of calls, 89.0 %"),
                           "not measured: irregular 5.0 %, not kept in the trace 4.0 %, "
                           "nonblocking 2.0 %, other operations less than 0.1 %"));
+}
+
+TEST(TracedSweep, UnequalCountsThatAllRanksKnowAreMeasured) {
+  TracedCalls large = move(TracedOperation::all_gather_v, 1024, 5us);
+  large.call.counts = CountShape::one_large;
+  TracedCalls alike = move(TracedOperation::all_gather_v, 1024, 4us);
+  TracedCalls mixed = reduction(512, 3us);
+  mixed.call.operation = TracedOperation::reduce_scatter_v;
+  mixed.call.counts = CountShape::mixed;
+  TracedCalls unseen = move(TracedOperation::gather_v, 64, 1us);
+  unseen.call.counts = CountShape::unseen;
+  const TracedSweep sweep = from({large, alike, mixed, unseen});
+  const SweepSpec spec = spec_of(sweep);
+  ASSERT_EQ(spec.calls.size(), 3U);
+  EXPECT_EQ(spec.calls[0].collective, Collective::all_gather);
+  EXPECT_EQ(spec.calls[0].counts, Counts::one_large);
+  EXPECT_EQ(spec.calls[0].size.value, 1024U);
+  EXPECT_EQ(spec.calls[1].collective, Collective::all_gather);
+  EXPECT_EQ(spec.calls[1].counts, Counts::equal);
+  EXPECT_EQ(spec.calls[2].collective, Collective::reduce_scatter);
+  EXPECT_EQ(spec.calls[2].counts, Counts::random);
+  ASSERT_EQ(sweep.coverage.left_out.size(), 1U);
+  EXPECT_EQ(sweep.coverage.left_out.begin()->first, Unserved::irregular);
 }
 
 TEST(TracedSweep, OfTooManyTheHeaviestAreMeasured) {

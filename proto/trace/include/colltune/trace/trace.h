@@ -83,9 +83,11 @@ constexpr std::string_view enum_title(TracedOperation) { return "traced operatio
 
 /// How the counts of an irregular call compare, as far as the rank saw them. Stored by name.
 enum class CountShape {
-  equal = 0,      ///< all the same; what a regular call has
-  one_large = 1,  ///< one is more than half of the sum, of 3 ranks or more
-  mixed = 2,
+  equal = 0,  ///< all the same; what a regular call has
+  /// As Counts::one_large. Traces from before there were problems of unequal counts have it from 3
+  /// ranks on, and where one is more than half of the sum.
+  one_large = 1,
+  mixed = 2,   ///< as Counts::random
   unseen = 3,  ///< only the root knows them
 };
 constexpr std::array<Named<CountShape>, 4> enum_names(CountShape) {
@@ -93,6 +95,8 @@ constexpr std::array<Named<CountShape>, 4> enum_names(CountShape) {
   return {{{equal, "equal"}, {one_large, "one_large"}, {mixed, "mixed"}, {unseen, "unseen"}}};
 }
 constexpr std::string_view enum_title(CountShape) { return "count shape"; }
+/// The vocabulary's class; nothing if the rank did not see them.
+[[nodiscard]] std::optional<Counts> counts_of(CountShape shape);
 
 /// What a call does with a persistent request (MPIX_Allreduce_init). Stored by name.
 enum class PersistentStep {
@@ -275,6 +279,8 @@ struct TracedProblem {
 };
 /// What moves data is asked for in f32 where its bytes are whole elements for each rank, else in
 /// u8: the trace has no type of it. A reduction's size is rounded down to whole elements.
+/// MPI_Allgatherv and MPI_Reduce_scatter, whose counts all ranks know, are problems of their
+/// counts; their sizes are those that the trace has, rounded down to powers of two.
 [[nodiscard]] TracedProblem problem_of(const TracedCall& call, const TracedWorld& world);
 
 /// The call with its size rounded down to a power of two; 0 stays.
