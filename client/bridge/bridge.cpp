@@ -40,6 +40,9 @@ struct colltune_executor {
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
   ProgramCall call;  ///< the one that was begun last
+  // Of the last call with a block per rank.
+  std::vector<std::size_t> blocks;
+  std::vector<std::size_t> block_starts;
   // Of the last reduction: programs rarely change them.
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::optional<DataType> data_type{};
@@ -118,6 +121,44 @@ std::optional<ProgramSettings> read_settings() {
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + "; the library's own collectives run");
   }
+}
+
+bool has_row(const colltune_executor& executor, colltune_collective collective,
+             bool of_equal_counts) {
+  return std::ranges::any_of(executor.executor->choices().rows, [&](const Choices::Row& row) {
+    return row.collective == static_cast<Collective>(collective) &&
+           (row.counts == Counts::equal) == of_equal_counts;
+  });
+}
+
+unsigned begin_call(colltune_executor& executor, const ProgramCall& call) {
+  executor.call = call;
+  return executor.executor->begin(executor.call);
+}
+
+/// Sets the operator and the type of the call that begins; false if there are no such kernels.
+bool knows(colltune_executor& executor, MPI_Datatype type, MPI_Op op) {
+  if (executor.type != type) {
+    executor.type = type;
+    executor.data_type = data_type_of(type);
+  }
+  if (executor.op != op) {
+    executor.op = op;
+    executor.reduce_op = reduce_op_of(op);
+  }
+  return executor.data_type && executor.reduce_op;
+}
+
+/// The bytes of all blocks together.
+std::size_t set_blocks(colltune_executor& executor, const int* counts, int ranks,
+                       std::size_t unit) {
+  executor.blocks.clear();
+  executor.block_starts.assign(1, 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    executor.blocks.push_back(static_cast<std::size_t>(counts[rank]) * unit);
+    executor.block_starts.push_back(executor.block_starts.back() + executor.blocks.back());
+  }
+  return executor.block_starts.back();
 }
 
 }  // namespace
@@ -204,9 +245,11 @@ void colltune_tear_down(colltune_executor* executor) {
 }
 
 bool colltune_is_used(const colltune_executor* executor, colltune_collective collective) {
-  return std::ranges::any_of(executor->executor->choices().rows, [&](const Choices::Row& row) {
-    return row.collective == static_cast<Collective>(collective);
-  });
+  return has_row(*executor, collective, true);
+}
+
+bool colltune_is_used_unequal(const colltune_executor* executor, colltune_collective collective) {
+  return has_row(*executor, collective, false);
 }
 
 unsigned colltune_begin_move(colltune_executor* executor, colltune_collective collective, int root,
@@ -226,24 +269,52 @@ unsigned colltune_begin_move(colltune_executor* executor, colltune_collective co
 
 unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collective collective,
                                   int root, std::size_t count, MPI_Datatype type, MPI_Op op) {
-  if (executor->type != type) {
-    executor->type = type;
-    executor->data_type = data_type_of(type);
-  }
-  if (executor->op != op) {
-    executor->op = op;
-    executor->reduce_op = reduce_op_of(op);
-  }
-  if (!executor->data_type || !executor->reduce_op) {
+  if (!knows(*executor, type, op)) {
     executor->executor->leave(static_cast<Collective>(collective));
     return Choices::library;
   }
-  executor->call = {.collective = static_cast<Collective>(collective),
-                    .data_type = *executor->data_type,
-                    .reduce_op = *executor->reduce_op,
-                    .root = root,
-                    .message_size = {count * size_of(*executor->data_type)}};
-  return executor->executor->begin(executor->call);
+  return begin_call(*executor, {.collective = static_cast<Collective>(collective),
+                                .data_type = *executor->data_type,
+                                .reduce_op = *executor->reduce_op,
+                                .root = root,
+                                .message_size = {count * size_of(*executor->data_type)}});
+}
+
+unsigned colltune_begin_moves(colltune_executor* executor, colltune_collective collective,
+                              const int* counts, int ranks, std::size_t unit) {
+  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
+    const std::size_t message = set_blocks(*executor, counts, ranks, unit);
+    // What is packed is counted by an int.
+    if (message > std::numeric_limits<int>::max()) {
+      executor->executor->leave(static_cast<Collective>(collective));
+      return Choices::library;
+    }
+    return begin_call(*executor, {.collective = static_cast<Collective>(collective),
+                                  .data_type = DataType::u8,
+                                  .reduce_op = ReduceOp::none,
+                                  .message_size = {message},
+                                  .counts = counts_class(executor->blocks)});
+  });
+}
+
+unsigned colltune_begin_reductions(colltune_executor* executor, colltune_collective collective,
+                                   const int* counts, int ranks, MPI_Datatype type, MPI_Op op) {
+  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
+    if (!knows(*executor, type, op)) {
+      executor->executor->leave(static_cast<Collective>(collective));
+      return Choices::library;
+    }
+    const std::size_t message = set_blocks(*executor, counts, ranks, size_of(*executor->data_type));
+    return begin_call(*executor, {.collective = static_cast<Collective>(collective),
+                                  .data_type = *executor->data_type,
+                                  .reduce_op = *executor->reduce_op,
+                                  .message_size = {message},
+                                  .counts = counts_class(executor->blocks)});
+  });
+}
+
+const std::size_t* colltune_block_starts(const colltune_executor* executor) {
+  return executor->block_starts.data();
 }
 
 colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
@@ -253,8 +324,11 @@ colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
     const CallBuffers own{
         .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
         .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
+    const bool is_equal = executor->call.counts == Counts::equal;
+    const std::span<const std::size_t> blocks =
+        is_equal ? std::span<const std::size_t>() : std::span<const std::size_t>(executor->blocks);
     if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call,
-                                buffers->in_place, own)) {
+                                buffers->in_place, own, blocks)) {
       if (!buffers->is_copied_back) executor->executor->finish();
       return COLLTUNE_DONE;
     }

@@ -56,8 +56,11 @@ typedef struct colltune_executor colltune_executor;
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)(void));
 void colltune_tear_down(colltune_executor* executor);
 
-/* Whether any call of the collective may be ours. */
+/* Whether any call of the collective whose blocks are of one length may be ours. */
 bool colltune_is_used(const colltune_executor* executor, enum colltune_collective collective);
+/* The same where their lengths differ. */
+bool colltune_is_used_unequal(const colltune_executor* executor,
+                              enum colltune_collective collective);
 
 /* The call's number for colltune_run; 0: it is left to the library, on all ranks. `message`: the
    bytes of the larger of one rank's buffers. */
@@ -65,6 +68,15 @@ unsigned colltune_begin_move(colltune_executor* executor, enum colltune_collecti
                              int root, size_t message);
 unsigned colltune_begin_reduction(colltune_executor* executor, enum colltune_collective collective,
                                   int root, size_t count, MPI_Datatype type, MPI_Op op);
+/* The same of a call with a block per rank: `counts` elements of `unit` bytes each, of each of
+   `ranks` ranks, the same on all. */
+unsigned colltune_begin_moves(colltune_executor* executor, enum colltune_collective collective,
+                              const int* counts, int ranks, size_t unit);
+unsigned colltune_begin_reductions(colltune_executor* executor, enum colltune_collective collective,
+                                   const int* counts, int ranks, MPI_Datatype type, MPI_Op op);
+/* Of the call that was begun so: where the block of each rank begins in a buffer of all, in bytes,
+   and where the last one ends. */
+const size_t* colltune_block_starts(const colltune_executor* executor);
 
 /* The buffers of a call on this rank, null where it has none. In place they overlap as the
  * vocabulary says (CallBuffers). */

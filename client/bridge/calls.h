@@ -306,14 +306,117 @@ static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, c
   return outcome;
 }
 
+static inline bool are_all_empty(const struct place* at, const int* counts) {
+  for (int rank = 0; rank < at->ranks; ++rank)
+    if (counts[rank] > 0) return false;
+  return true;
+}
+
 static inline enum colltune_outcome run_reduce_scatter(struct place* at, const void* send,
                                                        void* receive, const int* counts,
                                                        MPI_Datatype type, MPI_Op op) {
-  bool are_equal = counts[0] > 0;
-  for (int rank = 1; rank < at->ranks; ++rank) are_equal = are_equal && counts[rank] == counts[0];
-  if (are_equal) return run_reduce_scatter_block(at, send, receive, counts[0], type, op);
-  colltune_leave(at->executor, COLLTUNE_REDUCE_SCATTER);
-  return COLLTUNE_LEFT;
+  if (are_all_empty(at, counts)) return COLLTUNE_LEFT;
+  const unsigned choice =
+      colltune_begin_reductions(at->executor, COLLTUNE_REDUCE_SCATTER, counts, at->ranks, type, op);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const size_t* const starts = colltune_block_starts(at->executor);
+  const size_t block = starts[at->rank + 1] - starts[at->rank];
+  /* As in run_reduce_scatter_block. */
+  const bool in_place = MPI_IN_PLACE == send;
+  void* const result = in_place ? colltune_memory(at->executor, 0, block + 1) : receive;
+  if (NULL == result && block > 0) {
+    colltune_say("no memory for the result of MPI_Reduce_scatter in place");
+    return COLLTUNE_FAILED;
+  }
+  const struct colltune_buffers buffers = {
+      in_place ? receive : send, starts[at->ranks], result, block, false, in_place};
+  const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
+  if (COLLTUNE_DONE == outcome && in_place) {
+    if (block > 0) memcpy(receive, result, block);
+    colltune_finish(at->executor);
+  }
+  return outcome;
+}
+
+/* Where the blocks of the ranks lie in a buffer, as a program gives it. */
+struct blocks {
+  void* buffer;
+  const int* counts;
+  const int* displacements; /* in extents of the type */
+  MPI_Datatype type;
+};
+
+static inline char* block_of(const struct blocks* blocks, int rank) {
+  MPI_Aint low = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_get_extent(blocks->type, &low, &extent);
+  return (char*)blocks->buffer + blocks->displacements[rank] * extent;
+}
+
+/* The bytes of all blocks if they lie in the order of the ranks without gaps; else null. */
+static inline char* packed_blocks(const struct place* at, const struct blocks* blocks) {
+  int first = -1;
+  MPI_Aint next = 0;
+  size_t count = 0;
+  for (int rank = 0; rank < at->ranks; ++rank) {
+    if (0 == blocks->counts[rank]) continue;
+    if (first >= 0 && blocks->displacements[rank] != next) return NULL;
+    if (first < 0) first = rank;
+    next = (MPI_Aint)blocks->displacements[rank] + blocks->counts[rank];
+    count += (size_t)blocks->counts[rank];
+  }
+  MPI_Aint start = 0;
+  if (first < 0 || !is_contiguous(blocks->type, count, &start)) return NULL;
+  return block_of(blocks, first) + start;
+}
+
+/* Where a rank's blocks lie is its own affair: it packs them if they do not lie as the kernels have
+ * them, and what all ranks decide by is the same. */
+static inline enum colltune_outcome run_allgatherv(struct place* at, const void* send,
+                                                   int send_count, MPI_Datatype send_type,
+                                                   void* receive, const int* counts,
+                                                   const int* displacements,
+                                                   MPI_Datatype receive_type) {
+  const size_t unit = bytes_of(receive_type, 1);
+  if (0 == unit || are_all_empty(at, counts)) return COLLTUNE_LEFT;
+  const unsigned choice =
+      colltune_begin_moves(at->executor, COLLTUNE_ALL_GATHER, counts, at->ranks, unit);
+  if (0 == choice) return COLLTUNE_LEFT;
+  const size_t* const starts = colltune_block_starts(at->executor);
+  const size_t own = starts[at->rank + 1] - starts[at->rank];
+  const struct blocks blocks = {receive, counts, displacements, receive_type};
+  char* all = packed_blocks(at, &blocks);
+  const bool is_copied_back = NULL == all;
+  if (is_copied_back) all = colltune_memory(at->executor, 1, starts[at->ranks]);
+  struct colltune_buffers buffers = {.receive = all,
+                                     .receive_bytes = starts[at->ranks],
+                                     .in_place = MPI_IN_PLACE == send,
+                                     .is_copied_back = is_copied_back};
+  struct plain from = {NULL, false};
+  if (NULL != all && buffers.in_place) {
+    buffers.send = all + starts[at->rank];
+    buffers.send_bytes = own;
+    if (is_copied_back && own > 0)
+      at->error = pack(at, block_of(&blocks, at->rank), counts[at->rank], receive_type,
+                       all + starts[at->rank], (int)own);
+  } else if (send_count > 0 && !buffers.in_place) {
+    from = plain_of(at, 0, send, (size_t)send_count, send_type, true);
+    buffers.send = from.bytes;
+    buffers.send_bytes = bytes_of(send_type, (size_t)send_count);
+  }
+  /* The other ranks are in the call by now: it cannot be left to the library. */
+  if (NULL == all || MPI_SUCCESS != at->error || (buffers.send_bytes > 0 && NULL == buffers.send)) {
+    colltune_say("a buffer whose data are not contiguous could not be copied");
+    return COLLTUNE_FAILED;
+  }
+  const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
+  if (COLLTUNE_DONE != outcome || !is_copied_back) return outcome;
+  for (int rank = 0; rank < at->ranks && MPI_SUCCESS == at->error; ++rank)
+    if (counts[rank] > 0 && (rank != at->rank || !buffers.in_place))
+      at->error = unpack(at, all + starts[rank], (int)(starts[rank + 1] - starts[rank]),
+                         block_of(&blocks, rank), counts[rank], receive_type);
+  colltune_finish(at->executor);
+  return MPI_SUCCESS == at->error ? outcome : COLLTUNE_FAILED;
 }
 
 #endif

@@ -80,8 +80,7 @@ class Chooser {
            problem.kind == ProblemKind::collective &&
            regime == Regime{.calling = calling_.calling} &&
            problem.registered == calling_.registered && !problem.graph_capture &&
-           problem == in_its_form(out_of_place) && problem.numeric_class == NumericClass::any &&
-           problem.counts == Counts::equal;  // calls of others are left to the library
+           problem == in_its_form(out_of_place) && problem.numeric_class == NumericClass::any;
   }
 
   void add_group(TableView::Group group) {
@@ -91,7 +90,7 @@ class Chooser {
     Choices::Row row = make_row(group, problem);
     if (std::ranges::all_of(row.choices, [](auto one) { return one == Choices::library; })) return;
     // Of several types in which a collective that moves data was measured, the one with most sizes.
-    auto& kept = rows_[{row.collective, row.data_type, row.reduce_op}];
+    auto& kept = rows_[{row.collective, row.data_type, row.reduce_op, row.counts}];
     if (kept.choices.empty() ||
         kept.largest.value - kept.smallest.value < row.largest.value - row.smallest.value)
       kept = std::move(row);
@@ -101,7 +100,8 @@ class Chooser {
     const bool reduces = shape_of(problem.collective).reduces;
     Choices::Row row{.collective = problem.collective,
                      .data_type = reduces ? problem.data_type : DataType::u8,
-                     .reduce_op = problem.reduce_op};
+                     .reduce_op = problem.reduce_op,
+                     .counts = problem.counts};
     measured_sizes(group, row);
     if (row.smallest > row.largest) return row;
     for (std::size_t bucket = 0; bucket <= bucket_of(row.largest.value); ++bucket) {
@@ -176,9 +176,13 @@ class Chooser {
   void add_choice(Choices::Row& row, Bytes high, const Variant& variant,
                   std::chrono::nanoseconds saved) {
     auto& entries = choices_.entries;
-    auto entry = std::ranges::find(entries, variant, &Choices::Entry::variant);
+    const bool has_unequal_counts = row.counts != Counts::equal;
+    auto entry = std::ranges::find_if(entries, [&](const Choices::Entry& one) {
+      return one.variant == variant && one.has_unequal_counts == has_unequal_counts;
+    });
     if (entry == entries.end())
-      entry = entries.insert(entry, {.variant = variant, .capacity = high});
+      entry = entries.insert(
+          entry, {.variant = variant, .capacity = high, .has_unequal_counts = has_unequal_counts});
     entry->capacity = std::max(entry->capacity, high);
     row.choices.back() = static_cast<std::uint16_t>(entry - entries.begin() + 1);
     row.savings.back() = saved;
@@ -191,7 +195,8 @@ class Chooser {
                     .data_type = row.data_type,
                     .reduce_op = row.reduce_op,
                     .message_size = low,
-                    .registered = calling_.registered};
+                    .registered = calling_.registered,
+                    .counts = row.counts};
     std::string why = why_not(problem, variant);
     problem.message_size = high;
     return why.empty() ? why_not(problem, variant) : why;
@@ -220,7 +225,7 @@ class Chooser {
   const Implementations& catalogue_;
   ProgramCalling calling_;
   Choices choices_;
-  std::map<std::tuple<Collective, DataType, ReduceOp>, Choices::Row> rows_;
+  std::map<std::tuple<Collective, DataType, ReduceOp, Counts>, Choices::Row> rows_;
   std::map<std::string, int> left_out_;  ///< and in how many buckets
 };
 

@@ -15,11 +15,13 @@ namespace {
 constexpr std::size_t types = enum_names(DataType{}).size();
 constexpr std::size_t operators = enum_names(ReduceOp{}).size();
 constexpr std::size_t collectives = enum_names(Collective{}).size();
+constexpr std::size_t all_counts = enum_names(Counts{}).size();
 
 /// The number of a call's row.
-std::size_t kind_of(Collective collective, DataType type, ReduceOp op) noexcept {
-  return (static_cast<std::size_t>(collective) * types + static_cast<std::size_t>(type)) *
-             operators +
+std::size_t kind_of(Collective collective, DataType type, ReduceOp op, Counts counts) noexcept {
+  const std::size_t of_collective =
+      static_cast<std::size_t>(counts) * collectives + static_cast<std::size_t>(collective);
+  return (of_collective * types + static_cast<std::size_t>(type)) * operators +
          static_cast<std::size_t>(op);
 }
 
@@ -30,17 +32,18 @@ Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementat
     : communicator_(std::move(communicator)),
       catalogue_(catalogue),
       choices_(std::move(choices)),
-      rows_(collectives * types * operators),
+      rows_(all_counts * collectives * types * operators),
       path_(CallLog(*communicator_, never), choices_.entries.size(), clock) {
   for (const Choices::Row& row : choices_.rows)
-    rows_[kind_of(row.collective, row.data_type, row.reduce_op)] = &row;
+    rows_[kind_of(row.collective, row.data_type, row.reduce_op, row.counts)] = &row;
 }
 
 Executor::~Executor() = default;
 
 CallPath::Found Executor::find(const ProgramCall& call) const noexcept {
   CallPath::Found found{.call = call, .entry = CallLog::entry_of(call)};
-  const Choices::Row* const row = rows_[kind_of(call.collective, call.data_type, call.reduce_op)];
+  const Choices::Row* const row =
+      rows_[kind_of(call.collective, call.data_type, call.reduce_op, call.counts)];
   if (row == nullptr || call.message_size < row->smallest || call.message_size > row->largest)
     return found;
   const std::size_t bucket = bucket_of(call.message_size.value);
@@ -56,11 +59,11 @@ std::uint16_t Executor::begin(const ProgramCall& call) noexcept {
 }
 
 bool Executor::run(std::uint16_t choice, const ProgramCall& call, bool in_place,
-                   const CallBuffers& buffers) {
+                   const CallBuffers& buffers, std::span<const std::size_t> blocks) {
   const auto prepare_first = [this](std::uint16_t other, const Call& first) {
     return prepare(other, first);
   };
-  if (!path_.start(choice, call, in_place, buffers, prepare_first)) return false;
+  if (!path_.start(choice, call, in_place, buffers, blocks, prepare_first)) return false;
   path_.wait(never);
   return true;
 }

@@ -48,9 +48,9 @@ static inline bool is_contiguous(MPI_Datatype type, size_t count, MPI_Aint* star
   return count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count);
 }
 
-#define FUNCTIONS(each)                                                                       \
-  each(allreduce) each(allgather) each(reduce_scatter_block) each(reduce_scatter) each(bcast) \
-      each(reduce) each(alltoall) each(gather) each(scatter)
+#define FUNCTIONS(each)                                                                            \
+  each(allreduce) each(allgather) each(allgatherv) each(reduce_scatter_block) each(reduce_scatter) \
+      each(bcast) each(reduce) each(alltoall) each(gather) each(scatter)
 
 /* What the communicator had before. */
 struct lower {
@@ -114,16 +114,18 @@ static bool is_everywhere(colltune_module* module, struct ompi_communicator_t* c
    holds the module. A component that came in front of us calls us as its lower one: it stays. */
 static void stand_aside(colltune_module* module, struct ompi_communicator_t* comm) {
   const colltune_executor* const executor = module->place.executor;
-#define STAND_ASIDE(name, collective)                                  \
-  if (comm->c_coll->coll_##name##_module == &module->super &&          \
-      (NULL == executor || !colltune_is_used(executor, collective))) { \
-    comm->c_coll->coll_##name = module->lower.name;                    \
-    comm->c_coll->coll_##name##_module = module->lower.name##_module;  \
-    OBJ_RETAIN(module->lower.name##_module);                           \
-    OBJ_RELEASE(module);                                               \
+#define STAND_ASIDE_UNLESS(name, is_used)                                                         \
+  if (comm->c_coll->coll_##name##_module == &module->super && (NULL == executor || !(is_used))) { \
+    comm->c_coll->coll_##name = module->lower.name;                                               \
+    comm->c_coll->coll_##name##_module = module->lower.name##_module;                             \
+    OBJ_RETAIN(module->lower.name##_module);                                                      \
+    OBJ_RELEASE(module);                                                                          \
   }
+#define STAND_ASIDE(name, collective) \
+  STAND_ASIDE_UNLESS(name, colltune_is_used(executor, collective))
   STAND_ASIDE(allreduce, COLLTUNE_ALL_REDUCE)
   STAND_ASIDE(allgather, COLLTUNE_ALL_GATHER)
+  STAND_ASIDE_UNLESS(allgatherv, colltune_is_used_unequal(executor, COLLTUNE_ALL_GATHER))
   STAND_ASIDE(reduce_scatter_block, COLLTUNE_REDUCE_SCATTER)
   STAND_ASIDE(bcast, COLLTUNE_BROADCAST)
   STAND_ASIDE(reduce, COLLTUNE_REDUCE)
@@ -131,6 +133,7 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
   STAND_ASIDE(gather, COLLTUNE_GATHER)
   STAND_ASIDE(scatter, COLLTUNE_SCATTER)
 #undef STAND_ASIDE
+#undef STAND_ASIDE_UNLESS
 }
 
 /* Whether the ranks have spent so long in this communicator's collectives that setting it up may
@@ -231,6 +234,24 @@ static int colltune_allgather(const void* send, int send_count, struct ompi_data
   return passed_on(call,
                    module->lower.allgather(send, send_count, send_type, receive, receive_count,
                                            receive_type, comm, module->lower.allgather_module));
+}
+
+static int colltune_allgatherv(const void* send, int send_count, struct ompi_datatype_t* send_type,
+                               void* receive, const int* receive_counts, const int* displacements,
+                               struct ompi_datatype_t* receive_type,
+                               struct ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  colltune_module* const module = (colltune_module*)base;
+  colltune_executor* const executor = executor_of(module, comm);
+  if (NULL != executor) {
+    const enum colltune_outcome outcome =
+        run_allgatherv(&module->place, send, send_count, send_type, receive, receive_counts,
+                       displacements, receive_type);
+    if (COLLTUNE_LEFT != outcome) return result_of(outcome);
+  }
+  const struct passing call = pass_on(module, executor);
+  return passed_on(call, module->lower.allgatherv(send, send_count, send_type, receive,
+                                                  receive_counts, displacements, receive_type, comm,
+                                                  module->lower.allgatherv_module));
 }
 
 static int colltune_alltoall(const void* send, int send_count, struct ompi_datatype_t* send_type,

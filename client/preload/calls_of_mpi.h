@@ -16,29 +16,34 @@
    MPI_Datatype receive_type, int root, MPI_Comm comm)
 #define COLLTUNE_REDUCED \
   (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-#define COLLTUNE_CALLS(each)                                                                      \
-  each(Allreduce, allreduce, COLLTUNE_REDUCED, (send, receive, count, type, op, comm)) each(      \
-      Reduce_scatter_block, reduce_scatter_block, COLLTUNE_REDUCED,                               \
-      (send, receive, count, type, op, comm)) each(Reduce_scatter, reduce_scatter,                \
-                                                   (const void* send, void* receive,              \
-                                                    const int* counts, MPI_Datatype type,         \
-                                                    MPI_Op op, MPI_Comm comm),                    \
-                                                   (send, receive, counts, type, op, comm))       \
-      each(Reduce, reduce,                                                                        \
-           (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root,   \
-            MPI_Comm comm),                                                                       \
-           (send, receive, count, type, op, root, comm))                                          \
-          each(Bcast, bcast,                                                                      \
-               (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm),             \
-               (buffer, count, type, root, comm))                                                 \
-              each(Allgather, allgather, COLLTUNE_MOVED,                                          \
-                   (send, send_count, send_type, receive, receive_count, receive_type, comm))     \
-                  each(Alltoall, alltoall, COLLTUNE_MOVED,                                        \
-                       (send, send_count, send_type, receive, receive_count, receive_type, comm)) \
-                      each(Gather, gather, COLLTUNE_MOVED_ROOTED,                                 \
-                           (send, send_count, send_type, receive, receive_count, receive_type,    \
-                            root, comm)) each(Scatter, scatter, COLLTUNE_MOVED_ROOTED,            \
-                                              (send, send_count, send_type, receive,              \
+#define COLLTUNE_GATHERED_BLOCKS                                                               \
+  (const void* send, int send_count, MPI_Datatype send_type, void* receive, const int* counts, \
+   const int* displacements, MPI_Datatype receive_type, MPI_Comm comm)
+#define COLLTUNE_CALLS(each)                                                                       \
+  each(Allgatherv, allgatherv, COLLTUNE_GATHERED_BLOCKS,                                           \
+       (send, send_count, send_type, receive, counts, displacements, receive_type, comm))          \
+      each(Allreduce, allreduce, COLLTUNE_REDUCED, (send, receive, count, type, op, comm)) each(   \
+          Reduce_scatter_block, reduce_scatter_block, COLLTUNE_REDUCED,                            \
+          (send, receive, count, type, op, comm)) each(Reduce_scatter, reduce_scatter,             \
+                                                       (const void* send, void* receive,           \
+                                                        const int* counts, MPI_Datatype type,      \
+                                                        MPI_Op op, MPI_Comm comm),                 \
+                                                       (send, receive, counts, type, op, comm))    \
+          each(Reduce, reduce,                                                                     \
+               (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,          \
+                int root, MPI_Comm comm),                                                          \
+               (send, receive, count, type, op, root,                                              \
+                comm)) each(Bcast, bcast,                                                          \
+                            (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm), \
+                            (buffer, count, type, root, comm))                                     \
+              each(Allgather, allgather, COLLTUNE_MOVED,                                           \
+                   (send, send_count, send_type, receive, receive_count, receive_type, comm))      \
+                  each(Alltoall, alltoall, COLLTUNE_MOVED,                                         \
+                       (send, send_count, send_type, receive, receive_count, receive_type, comm))  \
+                      each(Gather, gather, COLLTUNE_MOVED_ROOTED,                                  \
+                           (send, send_count, send_type, receive, receive_count, receive_type,     \
+                            root, comm)) each(Scatter, scatter, COLLTUNE_MOVED_ROOTED,             \
+                                              (send, send_count, send_type, receive,               \
                                                receive_count, receive_type, root, comm))
 
 struct colltune_calls {

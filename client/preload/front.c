@@ -303,6 +303,24 @@ static inline bool is_right_allgather(const struct known* known, const void* sen
   (void)known;
   return is_move(send, send_count, send_type, receive, receive_count, receive_type);
 }
+static inline bool is_right_allgatherv(const struct known* known, const void* send, int send_count,
+                                       MPI_Datatype send_type, void* receive, const int* counts,
+                                       const int* displacements, MPI_Datatype receive_type) {
+  if (NULL == counts || NULL == displacements) return false;
+  int longest = 0;
+  for (int rank = 0; rank < known->place.ranks; ++rank) {
+    if (counts[rank] < 0) return false;
+    if (counts[rank] > longest) longest = counts[rank];
+  }
+  MPI_Aint low = 0;
+  MPI_Aint extent = 0;
+  if (REFUSES_ALIASES && MPI_IN_PLACE != send && 0 != send_count) {
+    PMPI_Type_get_extent(receive_type, &low, &extent);
+    if (send == (char*)receive + displacements[known->place.rank] * extent) return false;
+  }
+  if (!is_side(receive, longest, receive_type)) return false;
+  return MPI_IN_PLACE == send || is_side(send, send_count, send_type);
+}
 #define is_right_alltoall is_right_allgather
 static inline bool is_right_gather(const struct known* known, const void* send, int send_count,
                                    MPI_Datatype send_type, void* receive, int receive_count,
@@ -351,6 +369,10 @@ FRONT(reduce, LIST(REDUCED, int root), LIST(REDUCED_ARGUMENTS, root))
 FRONT(bcast, LIST(void* buffer, int count, MPI_Datatype type, int root),
       LIST(buffer, count, type, root))
 FRONT(allgather, LIST(MOVED), LIST(MOVED_ARGUMENTS))
+FRONT(allgatherv,
+      LIST(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+           const int* counts, const int* displacements, MPI_Datatype receive_type),
+      LIST(send, send_count, send_type, receive, counts, displacements, receive_type))
 FRONT(alltoall, LIST(MOVED), LIST(MOVED_ARGUMENTS))
 FRONT(gather, LIST(MOVED, int root), LIST(MOVED_ARGUMENTS, root))
 FRONT(scatter, LIST(MOVED, int root), LIST(MOVED_ARGUMENTS, root))

@@ -34,7 +34,8 @@ CallLog::Entry CallLog::entry_of(const ProgramCall& call) noexcept {
           .kind = static_cast<std::uint64_t>(call.collective) |
                   static_cast<std::uint64_t>(call.data_type) << 8U |
                   static_cast<std::uint64_t>(call.reduce_op) << 16U |
-                  static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U};
+                  static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U |
+                  static_cast<std::uint64_t>(call.counts) << 56U};
 }
 
 void CallLog::end(bool in_call) noexcept {
@@ -51,8 +52,9 @@ void CallLog::compare() const {
     return describe({.collective = static_cast<Collective>(entry.kind & 0xff),
                      .data_type = static_cast<DataType>(entry.kind >> 8U & 0xff),
                      .reduce_op = static_cast<ReduceOp>(entry.kind >> 16U & 0xff),
-                     .root = static_cast<int>(entry.kind >> 24U),
-                     .message_size = {entry.bytes}});
+                     .root = static_cast<int>(static_cast<std::uint32_t>(entry.kind >> 24U)),
+                     .message_size = {entry.bytes},
+                     .counts = static_cast<Counts>(entry.kind >> 56U)});
   };
   const auto read = [&](int rank) -> std::optional<Entry> {
     Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "colltune/kernels/execution/call_path.h"
 
@@ -20,12 +21,14 @@ class CalledAsInPrograms final : public Operation {
                   shape_of(call.problem.collective).reduces ? call.problem.data_type : DataType::u8,
               .reduce_op = call.problem.reduce_op,
               .root = call.root,
-              .message_size = call.problem.message_size},
+              .message_size = call.problem.message_size,
+              .counts = call.problem.counts},
         in_place_(call.problem.in_place),
         buffers_(call.buffers),
+        blocks_(call.blocks.begin(), call.blocks.end()),
         prepared_(*prepared),
         path_(CallLog(), 1, nullptr) {
-    path_.adopt(only, call_, in_place_, std::move(prepared));
+    path_.adopt(only, call_, in_place_, blocks_, std::move(prepared));
   }
 
   void bind(const CallBuffers& buffers) override { buffers_ = buffers; }
@@ -34,7 +37,7 @@ class CalledAsInPrograms final : public Operation {
       return CallPath::Found{.call = call, .entry = CallLog::entry_of(call), .choice = only};
     };
     const auto prepare = [](std::uint16_t, const Call&) { return std::unique_ptr<Operation>(); };
-    (void)path_.start(path_.begin(call_, find), call_, in_place_, buffers_, prepare);
+    (void)path_.start(path_.begin(call_, find), call_, in_place_, buffers_, blocks_, prepare);
   }
   void wait(Deadline deadline) override {
     path_.wait(deadline);
@@ -56,6 +59,7 @@ class CalledAsInPrograms final : public Operation {
   ProgramCall call_;
   bool in_place_;
   CallBuffers buffers_;
+  std::vector<std::size_t> blocks_;
   Operation& prepared_;  ///< of `path_`
   CallPath path_;
 };

@@ -22,6 +22,7 @@ std::string describe(const ProgramCall& call) {
                        name_of(call.data_type), call.message_size.value, call.root);
   std::string text(name_of(call.collective));
   const BlockLayout shape = shape_of(call.collective);
+  if (call.counts != Counts::equal) text += fmt::format(" {}", name_of(call.counts));
   if (shape.reduces)
     text += fmt::format(" {} {}", name_of(call.data_type), name_of(call.reduce_op));
   text += fmt::format(" of {} bytes", call.message_size.value);

@@ -198,8 +198,6 @@ ApplySettings for_component(const Variant& variant, const Problem& problem,
   if (!variant.implementation.starts_with("cpu."))
     return not_outside("colltune's own kernels for devices run in no library");
   if (problem.registered) return not_outside("no library has calls with registered buffers");
-  if (problem.counts != Counts::equal)
-    return not_outside("programs run colltune's kernels with equal counts alone");
   if (release && *release != OpenMpiRelease::v4_1)
     return not_outside("colltune's component is for Open MPI " +
                        std::string(name_of(OpenMpiRelease::v4_1)));

@@ -29,8 +29,8 @@ constexpr std::array callings{ProgramCalling{}, ProgramCalling{.calling = Callin
 const Choices::Entry* find_entry(const Choices& choices, const ProgramCall& call) {
   for (const Choices::Row& row : choices.rows) {
     if (row.collective != call.collective || row.data_type != call.data_type ||
-        row.reduce_op != call.reduce_op || call.message_size < row.smallest ||
-        call.message_size > row.largest)
+        row.reduce_op != call.reduce_op || row.counts != call.counts ||
+        call.message_size < row.smallest || call.message_size > row.largest)
       continue;
     const std::uint16_t choice = row.choices[bucket_of(call.message_size.value)];
     return choice == Choices::library ? nullptr : &choices.entries[choice - 1U];

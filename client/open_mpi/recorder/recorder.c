@@ -166,9 +166,11 @@ static struct counted counted(const int* counts, int ranks) {
     if (count > largest) largest = count;
     are_equal = are_equal && counts[rank] == counts[0];
   }
-  if (!are_equal)
-    found.shape =
-        ranks > 2 && 2 * largest > found.sum ? COLLTUNE_COUNTS_ONE_LARGE : COLLTUNE_COUNTS_MIXED;
+  if (!are_equal) {
+    const uint64_t others = found.sum - largest;
+    const bool is_one_large = largest >= others && largest * (uint64_t)(ranks - 1) >= 2 * others;
+    found.shape = is_one_large ? COLLTUNE_COUNTS_ONE_LARGE : COLLTUNE_COUNTS_MIXED;
+  }
   return found;
 }
 

@@ -280,10 +280,20 @@ TEST_F(ChoicesOfATable, AreOfCallsAsProgramsMakeThem) {
   decide(Collective::all_reduce, 1024, one_shot).key.calling = Calling::persistent;
   decide(Collective::all_reduce, 1024, one_shot).key.problem.in_place = true;
   decide(Collective::all_reduce, 1024, one_shot).key.input = InputMode::hot;
-  decide(Collective::all_gather, 1024,
-         "cpu.all_gather_flat{access=staged,chunk=0,flow=pull,slots=4,stores=cached}")
-      .key.problem.counts = Counts::random;
   EXPECT_THAT(choose().rows, IsEmpty());
+}
+
+TEST_F(ChoicesOfATable, OfUnequalCountsAreApartFromThoseOfEqualOnes) {
+  const char* const flat =
+      "cpu.all_gather_flat{access=staged,chunk=0,flow=pull,slots=4,stores=cached}";
+  decide(Collective::all_gather, 1024, flat).key.problem.counts = Counts::random;
+  decide(Collective::all_gather, 1024, flat);
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 2U);
+  EXPECT_EQ(choices.rows[0].counts, Counts::equal);
+  EXPECT_EQ(choices.rows[1].counts, Counts::random);
+  ASSERT_EQ(choices.entries.size(), 2U) << "one operation does not serve for both";
+  EXPECT_NE(choices.entries[0].has_unequal_counts, choices.entries[1].has_unequal_counts);
 }
 
 TEST_F(ChoicesOfATable, NeedWhatTheRanksLack) {

@@ -47,20 +47,26 @@ class Planter {
 
   void plant(const Topology& topology, Calling calling, bool registered) {
     calling_ = calling;
-    for (const auto& collective : enum_names(Collective{})) {
-      if (!shape_of(collective.value).reduces) {
-        plant_sizes(topology, {.collective = collective.value,
-                               .reduce_op = ReduceOp::none,
-                               .registered = registered});
-        continue;
+    for (const auto& collective : enum_names(Collective{}))
+      for (const auto& counts : enum_names(Counts{})) {
+        Problem problem{.collective = collective.value,
+                        .reduce_op = ReduceOp::none,
+                        .registered = registered,
+                        .counts = counts.value};
+        if (counts.value != Counts::equal &&
+            (!may_have_unequal_counts(problem) || calling != Calling::each))
+          continue;
+        if (!shape_of(collective.value).reduces) {
+          plant_sizes(topology, problem);
+          continue;
+        }
+        for (const DataType type : calls_.all_types ? all_types : few_types)
+          for (const ReduceOp op : calls_.all_types ? all_operators : few_operators) {
+            problem.data_type = type;
+            problem.reduce_op = op;
+            plant_sizes(topology, problem);
+          }
       }
-      for (const DataType type : calls_.all_types ? all_types : few_types)
-        for (const ReduceOp op : calls_.all_types ? all_operators : few_operators)
-          plant_sizes(topology, {.collective = collective.value,
-                                 .data_type = type,
-                                 .reduce_op = op,
-                                 .registered = registered});
-    }
   }
 
   /// Forms of a mesh reduction.
@@ -138,8 +144,9 @@ class Planter {
     std::optional<Candidate> winner;
     int sizes = 0;
     for (std::uint64_t size = 8; size <= (4U << 20U); size *= 4) {
-      problem.message_size =
-          round_message_size(problem.collective, problem.data_type, {size * 3}, topology.ranks);
+      problem.message_size = round_message_size(problem.collective, problem.data_type, {size * 3},
+                                                topology.ranks, problem.counts);
+      if (problem.message_size.value == 0 && problem.counts != Counts::equal) continue;
       problem = in_its_form(problem);
       std::vector<Candidate> ranked;
       if (winner && runs(topology, problem, *winner)) ranked.push_back(*winner);

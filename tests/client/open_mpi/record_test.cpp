@@ -88,7 +88,7 @@ TEST_P(RecordsOf, EveryCallIsListedAsAllRanksMadeIt) {
   nonblocking.is_nonblocking = true;
   EXPECT_EQ(all(nonblocking), n);
   EXPECT_EQ(all(movement(neighbor_all_gather, 24)), n);
-  const CountShape unequal = ranks > 2 ? CountShape::one_large : CountShape::mixed;
+  const CountShape unequal = CountShape::one_large;
   TracedCall scattered =
       irregular(reduce_scatter_v, std::bit_floor(4 * (100 + 2 * (n - 1))), unequal);
   scattered.data_type = DataType::f32;

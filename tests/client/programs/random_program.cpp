@@ -109,7 +109,7 @@ class Program {
     const bool has_window = draw(50) == 0 && has_windows_ && comm_ == MPI_COMM_WORLD;
     if (has_messages) begin_messages();
     if (own_() % 50 == 0) pause();
-    std::string fault = collective(draw(10));
+    std::string fault = collective(draw(12));
     if (has_messages && fault.empty()) fault = end_messages();
     if (has_window && fault.empty()) fault = one_sided();
     return fault;
@@ -236,6 +236,9 @@ class Program {
         return reduce_scatter(false);
       case 7:
         return reduce();
+      case 8:
+      case 9:
+        return all_gather_v();
       default:
         return all_reduce();
     }
@@ -268,6 +271,58 @@ class Program {
     drop(from);
     drop(to);
     return right ? "" : "MPI_Allgather";
+  }
+
+  /// Counts of unlike lengths, the same on all ranks: some are 0, sometimes one has nearly all, and
+  /// sometimes they are alike.
+  std::vector<int> draw_counts(std::size_t most) {
+    std::vector<int> counts(static_cast<std::size_t>(ranks_), static_cast<int>(most));
+    const unsigned form = draw(8);
+    for (int& count : counts)
+      if (form > 0)
+        count = draw(4) == 0 ? 0 : static_cast<int>(draw(static_cast<unsigned>(most) + 1));
+    if (form > 5) {
+      for (int& count : counts) count /= 16;
+      counts[draw(static_cast<unsigned>(ranks_))] = static_cast<int>(most);
+    }
+    return counts;
+  }
+
+  std::string all_gather_v() {
+    Layout from = draw_layout();
+    Layout to = draw_layout();
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    const auto own = static_cast<std::size_t>(rank_);
+    const std::vector<int> counts = draw_counts(std::min<std::size_t>(count_, 50000));
+    // Where its blocks lie is this rank's affair.
+    const unsigned order = own_() % 3;
+    std::vector<std::size_t> places(ranks);
+    std::size_t next = order == 1 ? 5 : 0;
+    for (std::size_t i = 0; i < ranks; ++i) {
+      const std::size_t r = order == 2 ? ranks - 1 - i : i;
+      places[r] = next;
+      next += static_cast<std::size_t>(counts[r]) + (order == 1 && own_() % 2 == 0 ? 3 : 0);
+    }
+    const auto count = static_cast<std::size_t>(counts[own]);
+    auto send = make_buffer(from, count);
+    auto receive = make_buffer(to, next);
+    fill(send, from, 0, count, rank_, 0);
+    if (in_place_) fill(receive, to, places[own], count, rank_, 0);
+    std::vector<int> receive_counts;
+    std::vector<int> displacements;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      receive_counts.push_back(counts[r] * to.per_element);
+      displacements.push_back(static_cast<int>(places[r]) * to.per_element);
+    }
+    MPI_Allgatherv(in_place_ ? MPI_IN_PLACE : send.data(), elements(from, count), from.type,
+                   receive.data(), receive_counts.data(), displacements.data(), to.type, comm_);
+    bool right = true;
+    for (std::size_t r = 0; r < ranks; ++r)
+      right = right && holds(receive, to, places[r], static_cast<std::size_t>(counts[r]),
+                             static_cast<int>(r), 0);
+    drop(from);
+    drop(to);
+    return right ? "" : "MPI_Allgatherv";
   }
 
   std::string all_to_all() {
@@ -410,7 +465,7 @@ class Program {
     const auto ranks = static_cast<std::size_t>(ranks_);
     const std::size_t count = std::min<std::size_t>(count_, 100000);
     std::vector<int> counts(ranks, static_cast<int>(count));
-    if (!is_block && draw(4) == 0) counts[draw(static_cast<unsigned>(ranks))] += 3;
+    if (!is_block && draw(2) == 0) counts = draw_counts(count);
     std::size_t all = 0;
     std::size_t before = 0;
     for (std::size_t r = 0; r < ranks; ++r) {

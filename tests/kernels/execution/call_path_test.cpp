@@ -65,14 +65,16 @@ class CallPathTest : public ::testing::Test {
       path.withdraw(1);
       return nullptr;
     };
-    const bool ran = choice != CallPath::library &&
-                     path.start(choice, call, false, {.send = std::span(memory).first(3)}, prepare);
+    const bool ran =
+        choice != CallPath::library &&
+        path.start(choice, call, false, {.send = std::span(memory).first(3)}, blocks, prepare);
     if (ran) path.wait(Deadline::max());
     path.finish();
     return ran;
   }
 
   std::array<std::byte, 8> memory{};
+  std::vector<std::size_t> blocks;
   std::vector<std::string> notes;
   int found = 0;
   bool can_prepare = true;
@@ -92,6 +94,23 @@ TEST_F(CallPathTest, BindsACallLikeTheOneBeforeAndRebindsAnyOther) {
   EXPECT_EQ(found, 2);
   EXPECT_EQ(path.tallies().front().made.calls, 3U);
   EXPECT_EQ(path.tallies().front().saved, std::chrono::nanoseconds(15));
+}
+
+TEST_F(CallPathTest, RebindsAnOperationToOtherBlocks) {
+  const ProgramCall call{
+      .collective = Collective::all_gather, .message_size = {16}, .counts = Counts::one_large};
+  blocks = {12, 4};
+  EXPECT_TRUE(make(call));
+  EXPECT_TRUE(make(call));
+  blocks = {4, 12};
+  EXPECT_TRUE(make(call));
+  EXPECT_TRUE(make(call));
+  EXPECT_TRUE(make(gather_of(16)));
+  EXPECT_TRUE(make(call));
+  EXPECT_THAT(
+      notes, ElementsAre("prepare 16", "start", "wait", "bind 3", "start", "wait",
+                         "rebind 16 root 0", "start", "wait", "bind 3", "start", "wait",
+                         "rebind 16 root 0", "start", "wait", "rebind 16 root 0", "start", "wait"));
 }
 
 TEST_F(CallPathTest, CountsWhatIsLeftToTheLibrary) {

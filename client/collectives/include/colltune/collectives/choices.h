@@ -34,6 +34,9 @@ struct Choices {
   struct Entry {
     Variant variant;
     Bytes capacity;  ///< the largest message for which it is chosen
+    /// Whether the counts of its calls are unequal: such an operation is prepared apart from one
+    /// for equal counts.
+    bool has_unequal_counts = false;
   };
   /// The calls of one collective; of a reduction, those of one type and operator. The others have
   /// type u8 and no operator: their sizes are in bytes.
@@ -45,6 +48,7 @@ struct Choices {
     Bytes largest;
     std::vector<std::uint16_t> choices;  ///< by bucket_of(); `library`, or 1 + the entry's number
     std::vector<std::chrono::nanoseconds> savings;  ///< per call against the library's own
+    Counts counts = Counts::equal;
   };
 
   std::vector<Entry> entries;
@@ -57,6 +61,7 @@ requires std::same_as<std::remove_const_t<Self>, Choices::Entry>
 constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("variant", self.variant);
   visit("capacity_bytes", self.capacity);
+  visit("has_unequal_counts", self.has_unequal_counts);
 }
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, Choices::Row>
@@ -68,6 +73,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("largest_bytes", self.largest);
   visit("choices", self.choices);
   visit("savings_ns", self.savings);
+  visit("counts", self.counts);
 }
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, Choices>

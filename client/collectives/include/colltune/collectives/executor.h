@@ -50,9 +50,10 @@ class Executor {
   void leave(Collective collective) noexcept { path_.leave(collective); }
   /// Runs the call on these buffers (CallBuffers); waits as long as it takes. Returns false if all
   /// ranks leave it to the library after all, since one lacks the memory. Throws Error if the ranks
-  /// make different calls.
+  /// make different calls. `blocks`: the bytes of each rank's block where counts are unequal
+  /// (Call::blocks).
   [[nodiscard]] bool run(std::uint16_t choice, const ProgramCall& call, bool in_place,
-                         const CallBuffers& buffers);
+                         const CallBuffers& buffers, std::span<const std::size_t> blocks = {});
   /// The call that was begun last, or left, is over on this rank.
   void finish() noexcept { path_.finish(); }
   /// Compares this rank's call with the others'; to be called now and then by who waits for long.

@@ -23,7 +23,9 @@ class CallLog {
   /// What is written of a call.
   struct Entry {
     std::uint64_t bytes = 0;
-    std::uint64_t kind = 0;  ///< collective, type, operator, from the lowest byte; root above
+    /// Collective, type, operator, from the lowest byte; the root's 32 bits above; counts above
+    /// that.
+    std::uint64_t kind = 0;
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   [[nodiscard]] static Entry entry_of(const ProgramCall& call) noexcept;

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -71,13 +73,15 @@ class CallPath {
   }
   /// Starts the call that was begun last, as `choice`. `wait` completes it. False if the choice is
   /// withdrawn: then `prepare(choice, call)`, which makes its operation in its first call, has
-  /// returned null.
+  /// returned null. `blocks`: as Call::blocks.
   template <class Prepare>
   [[nodiscard]] bool start(std::uint16_t choice, const ProgramCall& call, bool in_place,
-                           const CallBuffers& buffers, const Prepare& prepare) {
-    if (is_bound_ && was_in_place_ == in_place) [[likely]]
+                           const CallBuffers& buffers, std::span<const std::size_t> blocks,
+                           const Prepare& prepare) {
+    if (is_bound_ && was_in_place_ == in_place && std::ranges::equal(blocks, bound_blocks_))
+        [[likely]]
       running_->bind(buffers);  // as most programs' calls
-    else if (!take_up(choice, call, in_place, buffers, prepare))
+    else if (!take_up(choice, call, in_place, buffers, blocks, prepare))
       return false;
     running_->start();
     return true;
@@ -88,9 +92,11 @@ class CallPath {
 
   /// `operation`, which was prepared for `call`, is that of `choice`.
   void adopt(std::uint16_t choice, const ProgramCall& call, bool in_place,
-             std::unique_ptr<Operation> operation) {
-    prepared_[choice - 1U] = {
-        .operation = std::move(operation), .latest = call, .was_in_place = in_place};
+             std::span<const std::size_t> blocks, std::unique_ptr<Operation> operation) {
+    prepared_[choice - 1U] = {.operation = std::move(operation),
+                              .latest = call,
+                              .blocks{blocks.begin(), blocks.end()},
+                              .was_in_place = in_place};
   }
   /// A choice cannot run after all: the call that was begun last, and all that follow, are left to
   /// the library.
@@ -121,15 +127,18 @@ class CallPath {
   struct Prepared {
     std::unique_ptr<Operation> operation{};
     ProgramCall latest{};  ///< of this operation
+    std::vector<std::size_t> blocks{};
     bool was_in_place = false;
     bool is_withdrawn = false;
   };
   /// Binds, rebinds or prepares the operation of a call that is unlike the one before.
   template <class Prepare>
   bool take_up(std::uint16_t choice, const ProgramCall& call, bool in_place,
-               const CallBuffers& buffers, const Prepare& prepare) {
+               const CallBuffers& buffers, std::span<const std::size_t> blocks,
+               const Prepare& prepare) {
     Prepared& one = prepared_[choice - 1U];
-    if (one.operation != nullptr && one.latest == call && one.was_in_place == in_place) {
+    if (one.operation != nullptr && one.latest == call && one.was_in_place == in_place &&
+        std::ranges::equal(blocks, one.blocks)) {
       one.operation->bind(buffers);
     } else {
       call_.problem.collective = call.collective;
@@ -137,16 +146,20 @@ class CallPath {
       call_.problem.reduce_op = call.reduce_op;
       call_.problem.message_size = call.message_size;
       call_.problem.in_place = in_place;
+      call_.problem.counts = call.counts;
       call_.root = call.root;
       call_.buffers = buffers;
+      call_.blocks = blocks;
       if (one.operation != nullptr)
         one.operation->rebind(call_);
       else if (one.operation = prepare(choice, std::as_const(call_)); one.operation == nullptr)
         return false;
       one.latest = call;
+      one.blocks.assign(blocks.begin(), blocks.end());
       one.was_in_place = in_place;
     }
     running_ = one.operation.get();
+    bound_blocks_ = one.blocks;
     was_in_place_ = in_place;
     is_bound_ = true;
     return true;
@@ -158,10 +171,11 @@ class CallPath {
   std::vector<Tally> tallies_;
   std::array<CallSamples, enum_names(Collective{}).size()> left_{};
   CallTimer timer_;
-  Call call_;                     ///< of calls that are rebound
-  Operation* running_ = nullptr;  ///< of the call that was started last
-  bool is_bound_ = false;         ///< `running_` is bound to the call that was begun last
-  bool was_in_place_ = false;     ///< that call
+  Call call_;                                  ///< of calls that are rebound
+  Operation* running_ = nullptr;               ///< of the call that was started last
+  std::span<const std::size_t> bound_blocks_;  ///< of that call
+  bool is_bound_ = false;      ///< `running_` is bound to the call that was begun last
+  bool was_in_place_ = false;  ///< that call
 };
 
 }  // namespace colltune

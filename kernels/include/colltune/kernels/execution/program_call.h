@@ -16,6 +16,7 @@ struct ProgramCall {
   ReduceOp reduce_op = ReduceOp::none;
   int root = 0;
   Bytes message_size;
+  Counts counts = Counts::equal;
 
   friend bool operator==(const ProgramCall&, const ProgramCall&) = default;
 };
