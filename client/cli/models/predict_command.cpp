@@ -61,7 +61,7 @@ PredictInput read_input(const std::string& file) {
 std::string quoted(const std::string& text) {
   const bool is_plain = std::ranges::all_of(
       text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-  // Building a value for each string takes longer than all of the answer.
+  // A JSON value for each string costs an allocation or two that plain ones do not need.
   return is_plain ? '"' + text + '"' : nlohmann::json(text).dump();
 }
 
