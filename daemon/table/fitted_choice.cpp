@@ -14,6 +14,7 @@
 
 #include "colltune/model/fitted/variant_fits.h"
 #include "ratio_choice.h"
+#include "shown_faster.h"
 
 namespace colltune {
 namespace {
@@ -50,9 +51,7 @@ std::string text_of(const FittedTime& time) {
   return text.data();
 }
 
-bool is_clearly_faster(const FittedTime& one, const FittedTime& other) {
-  return one.high < other.low;
-}
+bool lies_below(const FittedTime& one, const FittedTime& other) { return one.high < other.low; }
 
 std::chrono::nanoseconds scaled(std::chrono::nanoseconds time, double factor) {
   return std::chrono::nanoseconds(std::llround(static_cast<double>(time.count()) * factor));
@@ -67,10 +66,24 @@ bool is_in_reach(Bytes nearest, Bytes size) {
          size.value >= nearest.value / most_extrapolation;
 }
 
+std::string why_chosen(const RatioChoice& choice) {
+  if (choice.entry.is_baseline)
+    return "by what they took over the baseline's time there, none that is shown to be faster "
+           "gains a tenth: the baseline";
+  std::array<char, 32> share{};
+  std::snprintf(share.data(), share.size(), "%.2f", choice.ratio);
+  const char* const shown = choice.by == Shown::proven
+                                ? "proven at one of them"
+                                : "proven at neither, but shown to be faster at two sizes";
+  return std::string(shown) +
+         ", and by what it took over the baseline's time there the fastest here, with " +
+         share.data() + " of it";
+}
+
 /// Puts what the ratios to the baseline choose first, with the times that follow from its ratio.
-void choose_between(const Neighbours& around, const Asked& asked, const FitsAtSize& fits,
-                    Ranking& ranking) {
-  const std::optional<RatioChoice> choice = choose_by_ratio(*around.lower, *around.upper, asked);
+void choose_between(const Curve& curve, const Neighbours& around, const Asked& asked,
+                    const FitsAtSize& fits, Ranking& ranking) {
+  const std::optional<RatioChoice> choice = choose_by_ratio(curve, around, asked);
   if (!choice || choice->entry.variant == ranking.ranked.front().variant) return;
   const auto baseline = find_baseline(ranking.ranked);
   if (baseline == ranking.ranked.end()) return;
@@ -85,30 +98,48 @@ void choose_between(const Neighbours& around, const Asked& asked, const FitsAtSi
   chosen.speedup_over_baseline = 1 / choice->ratio;
   std::erase_if(ranking.ranked,
                 [&](const RankedVariant& ranked) { return ranked.variant == chosen.variant; });
-  std::array<char, 32> share{};
-  std::snprintf(share.data(), share.size(), "%.2f", choice->ratio);
-  ranking.reason =
-      "between " + format_bytes(around.lower->key.problem.message_size) + " and " +
-      format_bytes(around.upper->key.problem.message_size) + ": " +
-      (chosen.is_baseline
-           ? "by what they took over the baseline's time there, none that is proven at "
-             "either gains a tenth: the baseline"
-           : "proven at one of them, and by what it took over the baseline's time "
-             "there the fastest here, with " +
-                 std::string(share.data()) + " of it");
+  ranking.reason = "between " + format_bytes(around.lower->key.problem.message_size) + " and " +
+                   format_bytes(around.upper->key.problem.message_size) + ": " +
+                   why_chosen(*choice);
   ranking.verdict = chosen.is_baseline ? Verdict::undecided : Verdict::displaced;
   ranking.status = DecisionStatus::provisional;
   ranking.confirmation = {};
   ranking.ranked.insert(ranking.ranked.begin(), std::move(chosen));
 }
 
+double ratio_of(const RankedVariant& one, const RankedVariant& baseline) {
+  return static_cast<double>(one.median.count()) / static_cast<double>(baseline.median.count());
+}
+
+/// Where the nearest size lacks proof, puts the fastest of those first that are clearly faster than
+/// the baseline there, and shown to be faster at the size behind it.
+void choose_clear(const Beside& side, Ranking& ranking) {
+  const auto baseline = ranking.ranked.begin();
+  if (!baseline->is_baseline || baseline->median.count() <= 0) return;
+  if (side.behind == nullptr || !lacks_proof(*side.nearest)) return;
+  auto fastest = baseline;
+  for (auto one = baseline + 1; one != ranking.ranked.end(); ++one)
+    if (!one->is_baseline && one->median < fastest->median && is_clearly_faster(*one, *baseline) &&
+        shows_faster(*side.behind, one->variant, baseline->variant))
+      fastest = one;
+  if (std::log(ratio_of(*fastest, *baseline)) > -least_log_gain) return;
+  const Bytes nearest = side.nearest->key.problem.message_size;
+  const Bytes behind = side.behind->key.problem.message_size;
+  ranking.reason = "nearest measured size " + format_bytes(nearest) + ": none is proven there; " +
+                   to_string(fastest->variant) +
+                   " was clearly faster than the baseline there and at " + format_bytes(behind);
+  ranking.verdict = Verdict::displaced;
+  std::rotate(ranking.ranked.begin(), fastest, fastest + 1);
+}
+
+/// Puts the baseline first where the first one is predicted to be clearly slower.
 void choose_outside(Bytes nearest, const FitsAtSize& fits, Ranking& ranking) {
   const RankedVariant& first = ranking.ranked.front();
   const auto baseline = find_baseline(ranking.ranked);
   if (first.is_baseline || baseline == ranking.ranked.end()) return;
   const std::optional<FittedTime> of_baseline = fits.time_of(baseline->variant);
   const std::optional<FittedTime> of_first = fits.time_of(first.variant);
-  if (!of_baseline || !of_first || !is_clearly_faster(*of_baseline, *of_first)) return;
+  if (!of_baseline || !of_first || !lies_below(*of_baseline, *of_first)) return;
   ranking.reason = "nearest measured size " + format_bytes(nearest) + ": " +
                    to_string(first.variant) + " won there and is predicted to take " +
                    text_of(*of_first) + " here, clearly more than the baseline with " +
@@ -142,11 +173,14 @@ std::optional<TimePrediction> choose_by_fits(const Curve& curve, const Neighbour
   const FitsAtSize fits(curve, size);
   std::vector<RankedVariant>& ranked = found.ranking.ranked;
   if (found.source == Source::interpolated) {
-    choose_between(around, asked, fits, found.ranking);
+    choose_between(curve, around, asked, fits, found.ranking);
   } else {
     const Bytes nearest = found.basis->key.problem.message_size;
-    if (!is_in_reach(nearest, size)) return {};
     const bool is_outside = around.lower == nullptr || around.upper == nullptr;
+    if (is_outside)
+      choose_clear(around.lower == nullptr ? above(curve, around) : below(curve, around),
+                   found.ranking);
+    if (!is_in_reach(nearest, size)) return {};
     if (is_outside) choose_outside(nearest, fits, found.ranking);
   }
   set_times(fits, ranked);

@@ -11,12 +11,14 @@
 namespace colltune {
 
 /// Changes a ranking for a size that was not measured by the fits of its curve; nothing if the
-/// curve has none, or if the size is beyond the measured ones by more than `most_extrapolation`.
+/// curve has none.
 ///
 /// Between two sizes the variant of the least ratio to the baseline comes first (ratio_choice.h).
-/// Outside the measured sizes the baseline comes first if its
-/// predicted interval lies wholly below that of the first one. Times and speed-ups of
-/// variants that have a fit become the predicted ones.
+/// Outside the measured sizes, where the nearest decision lacks proof, the fastest variant comes
+/// first that is clearly faster than the baseline there and shown to be faster at the size behind
+/// it (shown_faster.h), if it gains a tenth. Up to `most_extrapolation` times outside the baseline
+/// comes first if its predicted interval lies wholly below that of the first one; times and
+/// speed-ups of variants that have a fit become the predicted ones.
 ///
 /// Returns the interval of the variant that is first afterwards; empty if it has no fit that
 /// reaches the size.

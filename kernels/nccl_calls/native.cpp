@@ -10,6 +10,7 @@
 
 #include "arithmetic/numerics.h"
 #include "colltune/kernels/nccl_library/nccl_environment.h"
+#include "colltune/nccl/switch_reduction.h"
 
 namespace colltune::nccl {
 namespace {
@@ -258,28 +259,7 @@ Cost cost_in_switch(const Problem& problem, int ranks, double steps) {
 bool is_reduced_in_switch(const Problem& problem, const Topology& topology) {
   if (problem.collective != Collective::all_reduce || topology.nodes > 1 || topology.ranks <= 2)
     return false;
-  // As NCCL 2.30's table of what its kernels for the switch exist for.
-  const bool is_sum = problem.reduce_op == ReduceOp::sum;
-  const bool is_extreme = problem.reduce_op == ReduceOp::min || problem.reduce_op == ReduceOp::max;
-  switch (problem.data_type) {
-    case DataType::f32:
-    case DataType::f64:
-      if (!is_sum) return false;
-      break;
-    case DataType::i32:
-    case DataType::u32:
-    case DataType::i64:
-    case DataType::u64:
-    case DataType::f16:
-    case DataType::bf16:
-      if (!is_sum && !is_extreme) return false;
-      break;
-    case DataType::i8:
-    case DataType::u8:
-    case DataType::f8e4m3:
-    case DataType::f8e5m2:
-      return false;
-  }
+  if (!is_reduced_by_nvls(problem.data_type, problem.reduce_op)) return false;
   constexpr std::string_view prefix = "sm_";
   constexpr int least = 90;
   return std::ranges::all_of(topology.architectures, [&](const ArchitectureCount& one) {

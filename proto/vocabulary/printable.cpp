@@ -3,6 +3,8 @@
 
 #include "colltune/vocabulary/printable.h"
 
+#include <algorithm>
+
 #include "colltune/vocabulary/utf8.h"
 
 namespace colltune {
@@ -29,12 +31,25 @@ bool is_harmful(std::uint32_t code) {
          within(0x2028, 0x2029);                          // separators of lines and paragraphs
 }
 
+/// How many of the first bytes are printable ASCII, which is kept as it is.
+std::size_t plain_length(std::string_view text) {
+  const auto* const end = std::ranges::find_if(text.data(), text.data() + text.size(),
+                                               [](char c) { return c < ' ' || c > '~'; });
+  return static_cast<std::size_t>(end - text.data());
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, LineEnds line_ends) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    // Nearly all text is plain, so it is passed on in runs and not character by character.
+    if (const std::size_t plain = plain_length(text); plain > 0) {
+      out += text.substr(0, plain);
+      text.remove_prefix(plain);
+      continue;
+    }
     const std::size_t length = utf8_length(text);
     if (length == 0) {
       const auto byte = static_cast<unsigned char>(text[0]);

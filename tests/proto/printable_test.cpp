@@ -19,6 +19,8 @@ TEST(Printable, EscapesWhatATerminalObeys) {
   EXPECT_EQ(printable("a\xe2\x80\xae" "b"), "a\\u202eb");         // right-to-left override
   EXPECT_EQ(printable("\xe2\x81\xa6\xd8\x9c"), "\\u2066\\u061c");  // isolate, mark
   EXPECT_EQ(printable("\x9b" "31m \xff\xc3"), "\\x9b31m \\xff\\xc3");
+  EXPECT_EQ(printable(" ~\x7f~ \xc3\xa9 \x1f "), " ~\\u007f~ \xc3\xa9 \\u001f ");  // at the ends of ASCII
+  EXPECT_EQ(printable(""), "");
 }
 
 TEST(Utf8, IsWhatTheStandardAllows) {

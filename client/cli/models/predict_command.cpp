@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <ostream>
+#include <sstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "colltune/json/json.h"
@@ -38,7 +41,9 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
 PredictInput read_input(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(StatusCode::invalid_argument, file + ": cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::ostringstream content;  // whole buffers, where iterators take single characters
+  content << in.rdbuf();
+  const std::string text = std::move(content).str();
   nlohmann::json json;
   try {
     json = nlohmann::json::parse(text);
@@ -53,7 +58,12 @@ PredictInput read_input(const std::string& file) {
 }
 
 /// A string of JSON, with its quotes.
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string quoted(const std::string& text) {
+  const bool is_plain = std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  // A JSON value for each string costs an allocation or two that plain ones do not need.
+  return is_plain ? '"' + text + '"' : nlohmann::json(text).dump();
+}
 
 /// Written by hand: trees of many thousand answers take longer to build than the answers.
 void write_json(const std::vector<Annotation>& answers, std::ostream& out) {

@@ -115,6 +115,24 @@ double criterion(double squares, std::size_t points, std::size_t segments, doubl
 /// A line through fewer points follows their noise; the two neighbours say as much.
 constexpr std::size_t supported = 4;
 
+double log_size(const CurvePoint& point) { return std::log(std::max(value_of(point.size), 1.0)); }
+
+/// The slope of the logarithms from one point to the next.
+double slope_between(const CurvePoint& lower, const CurvePoint& upper) {
+  return std::log(upper.time / lower.time) / (log_size(upper) - log_size(lower));
+}
+
+/// The slope of the logarithms at a point.
+double slope_at(std::span<const CurvePoint> points, std::size_t at) {
+  if (at == 0) return slope_between(points[0], points[1]);
+  if (at + 1 == points.size()) return slope_between(points[at - 1], points[at]);
+  const double before = log_size(points[at]) - log_size(points[at - 1]);
+  const double after = log_size(points[at + 1]) - log_size(points[at]);
+  return (slope_between(points[at - 1], points[at]) * after +
+          slope_between(points[at], points[at + 1]) * before) /
+         (before + after);
+}
+
 double below_all(const CurvePoint& first, const AlphaBeta& line, Bytes size) {
   const double at_first = line.at(first.size);
   const double ratio = at_first > 0 ? line.at(size) / at_first : 1;
@@ -208,6 +226,25 @@ double time_at(const CurveFit& fit, Bytes size) {
   const double residual =
       fit.residuals[at] + position * (fit.residuals[at + 1] - fit.residuals[at]);
   return own->line.at(size) * std::exp(residual);
+}
+
+double bent_time_at(const CurveFit& fit, Bytes size) {
+  const double straight = time_at(fit, size);
+  const auto& points = fit.points;
+  const auto upper = std::ranges::lower_bound(points, size, {}, &CurvePoint::size);
+  // Of a size below 1 byte there is no logarithm.
+  if (upper == points.begin() || upper == points.end() || upper->size == size ||
+      points.front().size.value == 0 || !(straight > 0))
+    return straight;
+  const auto at = static_cast<std::size_t>(upper - points.begin()) - 1;
+  const double width = log_size(points[at + 1]) - log_size(points[at]);
+  const double x = (std::log(value_of(size)) - log_size(points[at])) / width;
+  // Hermite's form of the cubic through both points with both slopes.
+  const double cubic = (2 * x * x * x - 3 * x * x + 1) * std::log(points[at].time) +
+                       (x * x * x - 2 * x * x + x) * width * slope_at(points, at) +
+                       (3 * x * x - 2 * x * x * x) * std::log(points[at + 1].time) +
+                       (x * x * x - x * x) * width * slope_at(points, at + 1);
+  return std::sqrt(straight * std::exp(cubic));
 }
 
 }  // namespace colltune

@@ -114,6 +114,36 @@ constexpr std::size_t least_residuals = 10;
 /// A curve of this many points can be judged by leaving one out.
 constexpr std::size_t least_points = 3;
 
+/// A curve's fit to all its points but one.
+struct FitWithout {
+  std::size_t curve = 0;
+  CurvePoint left_out;
+  CurveFit others;
+};
+
+std::vector<FitWithout> fits_without(const std::vector<VariantCurve>& curves) {
+  std::vector<FitWithout> all;
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    if (curves[i].points.size() >= least_points)
+      for (const CurvePoint& point : curves[i].points)
+        all.push_back({i, point, fit_curve(without(curves[i].points, point.size))});
+  return all;
+}
+
+using TimeAt = double (*)(const CurveFit& fit, Bytes size);
+
+/// Between the sizes: outside them all shapes are alike. 0 if nothing lies between.
+double median_error(const std::vector<FitWithout>& all, TimeAt time) {
+  std::vector<double> errors;
+  for (const FitWithout& one : all)
+    if (position_of(one.others.points, one.left_out.size) == SizePosition::between)
+      errors.push_back(std::abs(time(one.others, one.left_out.size) / one.left_out.time - 1));
+  if (errors.empty()) return 0;
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::ranges::nth_element(errors, middle);
+  return *middle;
+}
+
 }  // namespace
 
 std::string_view model_name(FitEvidence evidence) {
@@ -141,25 +171,24 @@ CurveSet::CurveSet(std::vector<VariantCurve> curves, double confidence)
     fits_.push_back(fit_curve(curve.points));
     curve.points = fits_.back().points;
   }
-  for (std::size_t i = 0; i < curves_.size(); ++i) {
-    if (curves_[i].points.size() < least_points) continue;
-    for (const CurvePoint& point : curves_[i].points) {
-      const CurveFit others = fit_curve(without(curves_[i].points, point.size));
-      for (const FitEvidence most : all_fit_evidence) {
-        const Raw raw = predict_from(i, others, point.size, most);
-        // Less than what was asked for is another case, which gets its own entry.
-        if (raw.evidence != most) continue;
-        residuals_.at(3 * static_cast<std::size_t>(most) + static_cast<std::size_t>(raw.position))
-            .push_back({.size = point.size, .log_ratio = std::log(point.time / raw.time)});
-      }
+  const std::vector<FitWithout> all = fits_without(curves_);
+  is_bent_ = median_error(all, bent_time_at) < median_error(all, time_at);
+  for (const FitWithout& one : all)
+    for (const FitEvidence most : all_fit_evidence) {
+      const Raw raw = predict_from(one.curve, one.others, one.left_out.size, most);
+      // Less than what was asked for is another case, which gets its own entry.
+      if (raw.evidence != most) continue;
+      residuals_.at(3 * static_cast<std::size_t>(most) + static_cast<std::size_t>(raw.position))
+          .push_back(
+              {.size = one.left_out.size, .log_ratio = std::log(one.left_out.time / raw.time)});
     }
-  }
   for (auto& of_stratum : residuals_) std::ranges::sort(of_stratum, {}, &Residual::log_ratio);
 }
 
 CurveSet::Raw CurveSet::predict_from(std::size_t curve, const CurveFit& fit, Bytes size,
                                      FitEvidence most) const {
-  Raw raw{.time = time_at(fit, size), .position = position_of(fit.points, size)};
+  Raw raw{.time = is_bent_ ? bent_time_at(fit, size) : time_at(fit, size),
+          .position = position_of(fit.points, size)};
   const auto own = neighbours_of(fit.points, size);
   if (most == FitEvidence::own_curve || !own) return raw;
   const VariantCurve& asked = curves_[curve];

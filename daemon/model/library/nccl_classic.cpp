@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "classic_figures.h"
+#include "colltune/nccl/switch_reduction.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune::library_models {
@@ -137,26 +138,8 @@ class ClassicModel {
       return false;
     // Of one rank on each node the others' bandwidth within a node is 0, and NCCL leaves NVLS out.
     if (!reduces_all() && (per_node() > most_ranks_of_nvls || per_node() == 1)) return false;
-    if (call_.kind == EntryKind::all_gather) return true;
-    const ReduceOp op = call_.reduce_op;
-    switch (call_.data_type) {
-      case DataType::i32:
-      case DataType::u32:
-      case DataType::i64:
-      case DataType::u64:
-      case DataType::f16:
-      case DataType::bf16:
-        return op == ReduceOp::sum || op == ReduceOp::min || op == ReduceOp::max;
-      case DataType::f32:
-      case DataType::f64:
-        return op == ReduceOp::sum;
-      case DataType::i8:
-      case DataType::u8:
-      case DataType::f8e4m3:
-      case DataType::f8e5m2:
-        break;
-    }
-    return false;
+    return call_.kind == EntryKind::all_gather ||
+           nccl::is_reduced_by_nvls(call_.data_type, call_.reduce_op);
   }
 
   [[nodiscard]] double between(const NcclGraph& graph) const {

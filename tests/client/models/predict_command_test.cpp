@@ -101,6 +101,19 @@ TEST_F(Predict, SaysWhatTheModelsSay) {
   EXPECT_NEAR(answers[3]["memory_us"].get<double>(), 8192 / 3350e3, 1e-9);
 }
 
+TEST_F(Predict, NamesAreJsonWhateverTheyHold) {
+  const std::vector<std::string> names{"plain-1.2 [x]", "a \"quoted\" one", "back\\slash",
+                                       "tab\there",     "größer",           ""};
+  nlohmann::json input = document();
+  input["collectives"] = nlohmann::json::array();
+  for (const std::string& name : names) input["collectives"].push_back(one(name, 4096, false));
+  const Result result = predict(input, {"--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  const nlohmann::json answers = nlohmann::json::parse(result.out).at("collectives");
+  ASSERT_EQ(answers.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(answers[i]["name"], names[i]);
+}
+
 TEST_F(Predict, PrintsATableThatFitsATerminal) {
   for (const char* const model : {"xla", "nccl-2.30.7-symmetric"}) {
     nlohmann::json input = document();

@@ -55,6 +55,33 @@ class DaemonTest(PlantedTest):
             with client.table() as table:
                 self.assertIsNone(table.find(**question).prediction)
 
+    def test_a_number_of_ranks_that_was_not_measured_is_predicted_if_that_is_accepted(self):
+        question = {**QUESTION, "bytes": 16384, "ranks_per_node": 8}
+        accepting = {**question, "at_least": "other_ranks"}
+        with Daemon(self.folder, "publish_two_worlds") as daemon, colltune.Client(daemon.address, timeout=60) as client:
+            answer = client.lookup_once(**accepting)
+            self.assertEqual((answer.variant, answer.source, answer.match), ("cpu.ring", "predicted", "other_ranks"))
+            self.assertEqual(answer.prediction.model, "loggp")
+            # A step of 1 us for each of 7 ranks, and an eighth of a ns for each byte.
+            self.assertAlmostEqual(answer.time_ns, 7000 + 2048, delta=100)
+            self.assertLessEqual(answer.prediction.low_ns, answer.time_ns)
+            self.assertGreaterEqual(answer.prediction.high_ns, answer.time_ns)
+            self.assertIn("nothing was measured with 8 rank(s) per node", answer.reason)
+            self.assertEqual(colltune.lookup_once(**accepting, server=daemon.address, timeout=60).variant, "cpu.ring")
+            measured = client.lookup_once(**{**accepting, "ranks_per_node": 4})
+            self.assertEqual((measured.source, measured.match, measured.prediction), ("measured", "exact", None))
+            for level in (None, "exact", "nearest_size", "any_environment"):
+                with self.assertRaises(colltune.Error) as caught:
+                    client.lookup_once(**question, at_least=level)
+                self.assertEqual(caught.exception.name, "not_found", level)
+            with self.assertRaises(colltune.Error) as caught:
+                client.lookup_once(**question, at_least="any_ranks")
+            self.assertEqual(caught.exception.name, "invalid_argument")
+            self.assertIn("other_ranks", caught.exception.message)
+            with client.table() as table, self.assertRaises(colltune.Error) as caught:
+                table.find(**accepting)  # tables hold no models
+            self.assertEqual(caught.exception.name, "not_found")
+
     def test_nobody_listens(self):
         with self.assertRaises(colltune.Error) as caught:
             colltune.open(server=f"unix:{self.folder / 'nobody'}", timeout=0.5)

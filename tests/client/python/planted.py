@@ -29,9 +29,11 @@ class PlantedTest(unittest.TestCase):
 
 
 class Daemon:
-    """A colltuned over a database with one generation; ends with the block."""
+    """A colltuned over a database with one generation; ends with the block. `planted` is the one that planted_answers.cpp
+    publishes."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, planted="publish"):
+        self.planted = planted
         self.database = folder / "tuning.db"
         self.address = f"unix:{folder / 'socket'}"
 
@@ -49,7 +51,7 @@ class Daemon:
         self.process.communicate(timeout=60)
 
     def publish(self):
-        return int(plant("publish", self.database))
+        return int(plant(self.planted, self.database))
 
 
 def wait_until(condition, seconds=60):

@@ -3,17 +3,21 @@
 // Writes what the tests of the Python module ask:
 //   planted_answers table FILE GENERATION [WORLDS]    a table file of that generation
 //   planted_answers publish DATABASE                  one more generation of a database
-// Of each: all_reduce f32 of 1 KiB and 4 KiB on 1 x 2 ranks, a gather, and all_reduce on WORLDS
-// further numbers of nodes.
+//   planted_answers publish_two_worlds DATABASE       one that answers for other numbers of ranks
+// Of the first two: all_reduce f32 of 1 KiB and 4 KiB on 1 x 2 ranks, a gather, and all_reduce on
+// WORLDS further numbers of nodes. The third: models/two_worlds.h.
 
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <span>
 
 #include "colltune/db/store.h"
 #include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
 #include "literal_decisions.h"
+#include "models/two_worlds.h"
 
 namespace colltune::testing {
 namespace {
@@ -56,7 +60,10 @@ void write_table(const std::string& path, std::uint64_t generation, int worlds) 
   if (!file.flush()) throw Error(StatusCode::failed_precondition, path + " cannot be written");
 }
 
-void publish(const std::string& path) {
+/// `decisions` makes them of how many generations there are.
+void publish(const std::string& path,
+             const std::function<std::vector<Decision>(std::uint64_t)>& decisions,
+             const FitMaker& fits) {
   Store store(path);
   const std::size_t generations = StoreReader(path).generations().size();
   if (generations == 0) {
@@ -66,8 +73,7 @@ void publish(const std::string& path) {
                        .configuration = "{}",
                        .environment_digest = digest_of(test_environment())});
   }
-  std::cout << store.publish(planted(generations, 0), "2026-01-01T00:01:00Z", fits_of).number
-            << '\n';
+  std::cout << store.publish(decisions(generations), "2026-01-01T00:01:00Z", fits).number << '\n';
 }
 
 }  // namespace
@@ -80,9 +86,20 @@ int main(int argc, char** argv) {
       colltune::testing::write_table(arguments[1], std::stoull(arguments[2]),
                                      arguments.size() > 3 ? std::stoi(arguments[3]) : 0);
     else if (arguments.size() == 2 && arguments[0] == "publish")
-      colltune::testing::publish(arguments[1]);
+      colltune::testing::publish(
+          arguments[1],
+          [](std::uint64_t generations) { return colltune::testing::planted(generations, 0); },
+          colltune::fits_of);
+    else if (arguments.size() == 2 && arguments[0] == "publish_two_worlds")
+      colltune::testing::publish(
+          arguments[1], [](std::uint64_t) { return colltune::testing::decisions_of_two_worlds(); },
+          [](std::span<const colltune::Decision> all) {
+            return colltune::fits_with_worlds(all, colltune::testing::counts_of);
+          });
     else
-      throw std::runtime_error("usage: table FILE GENERATION [WORLDS], or publish DATABASE");
+      throw std::runtime_error(
+          "usage: table FILE GENERATION [WORLDS], publish DATABASE, or publish_two_worlds "
+          "DATABASE");
   } catch (const std::exception& error) {
     std::cerr << "planted_answers: " << error.what() << '\n';
     return 1;

@@ -181,6 +181,43 @@ TEST(FittedLookup, BeyondTheSizesABaselineThatIsClearlyFasterIsTheAnswer) {
   expect_within(answer);
 }
 
+/// `fast` takes half of the baseline's time and is proven nowhere.
+std::vector<Decision> open_decisions() {
+  std::vector<Decision> decisions;
+  for (const std::uint64_t size : measured_sizes()) {
+    const int base = PlantedLine{1'000, 1}.at(size, false);
+    decisions.push_back(decide(all_reduce(size), {{"base", base, true}, {"fast", base / 2}}));
+    decisions.back().verdict = Verdict::undecided;
+  }
+  return decisions;
+}
+
+TEST(FittedLookup, OutsideTheSizesWhatIsClearlyFasterAtTwoOfThemMayWinWhereProofIsLacking) {
+  const auto decisions = open_decisions();
+  for (const std::uint64_t size : {std::uint64_t{64}, 512 * KiB, 1024 * KiB}) {
+    EXPECT_EQ(winner(table(decisions).find(query(size))), "base") << "without fits";
+    const LookupAnswer answer = with_fits(decisions).find(query(size));
+    EXPECT_EQ(winner(answer), "fast") << size;
+    EXPECT_EQ(answer.decision.verdict, Verdict::displaced);
+    EXPECT_EQ(answer.decision.status, DecisionStatus::provisional);
+    EXPECT_THAT(answer.decision.reason,
+                HasSubstr(size == 64 ? "there and at 512" : "there and at 64KiB"));
+  }
+}
+
+TEST(FittedLookup, OutsideTheSizesOneClearSizeIsNotEnough) {
+  auto decisions = open_decisions();
+  decisions.back().verdict = Verdict::kept;
+  EXPECT_EQ(winner(with_fits(decisions).find(query(512 * KiB))), "base") << "refuted there";
+  decisions = open_decisions();
+  decisions[decisions.size() - 2].verdict = Verdict::kept;
+  EXPECT_EQ(winner(with_fits(decisions).find(query(512 * KiB))), "base") << "refuted behind it";
+  decisions = open_decisions();
+  RankedVariant& nearest = decisions.back().ranked.back();
+  nearest.high = decisions.back().ranked.front().low;
+  EXPECT_EQ(winner(with_fits(decisions).find(query(512 * KiB))), "base") << "not clear there";
+}
+
 TEST(FittedLookup, BelowTheSizesTheBaselineIsTheAnswerWithItsInterval) {
   const LookupAnswer answer = with_fits(crossing_decisions()).find(query(64));
   EXPECT_EQ(winner(answer), "base");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "colltune/vocabulary/error.h"
@@ -151,6 +152,39 @@ TEST(TimeByPair, IsTheLineThroughBoth) {
   EXPECT_NEAR(time_by_pair({{1000}, 300}, {{2000}, 200}, {1500}), 250, 1e-9);
   EXPECT_EQ(time_by_pair({{1000}, 300}, {{2000}, 200}, {500}), 300);
   EXPECT_EQ(time_by_pair({{1000}, 300}, {{2000}, 200}, {4000}), 400);
+}
+
+TEST(BentTimeAt, FollowsAParabolaOfTheLogarithmsBetterThanALine) {
+  // Times grow faster and faster, without a break.
+  const auto truth = [](Bytes size) {
+    const double x = std::log(size_of(size));
+    return std::exp(5 + 0.06 * x * x);
+  };
+  std::mt19937_64 random(2);
+  const CurveFit fit = fit_curve(planted(nine_sizes(), truth, random));
+  for (std::uint64_t size = 512; size <= 1u << 20; size *= 4) {
+    const double bent = std::abs(std::log(bent_time_at(fit, {size}) / truth({size})));
+    const double straight = std::abs(std::log(time_at(fit, {size}) / truth({size})));
+    EXPECT_LT(bent, straight) << size;
+    EXPECT_LT(bent, 0.2) << size;
+  }
+}
+
+TEST(BentTimeAt, IsAsStraightWhereThereIsNothingToBend) {
+  std::mt19937_64 random(3);
+  const CurveFit fit = fit_curve(planted(
+      nine_sizes(), [](Bytes size) { return 300 + size_of(size); }, random, 0.2));
+  for (const CurvePoint& point : fit.points) EXPECT_EQ(bent_time_at(fit, point.size), point.time);
+  for (const std::uint64_t outside : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{1} << 30})
+    EXPECT_EQ(bent_time_at(fit, {outside}), time_at(fit, {outside}));
+  const CurveFit from_nothing = fit_curve({{{0}, 100}, {{1024}, 200}, {{4096}, 500}});
+  EXPECT_EQ(bent_time_at(from_nothing, {512}), time_at(from_nothing, {512}));
+  const CurveFit single = fit_curve({{{1024}, 200}});
+  for (const std::uint64_t size : {64, 1024, 4096})
+    EXPECT_EQ(bent_time_at(single, {size}), time_at(single, {size}));
+  // Two points have one slope: the mean of the line and of the line through the logarithms.
+  const CurveFit two = fit_curve({{{1024}, 200}, {{4096}, 500}});
+  EXPECT_NEAR(bent_time_at(two, {2048}), std::sqrt(300 * std::sqrt(200 * 500.0)), 1e-9);
 }
 
 }  // namespace

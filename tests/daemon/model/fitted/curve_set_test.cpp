@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "colltune/vocabulary/error.h"
@@ -136,6 +137,46 @@ TEST(CurveSet, FewPointsGiveAWideInterval) {
   EXPECT_TRUE(set.leave_out(FitEvidence::own_curve).empty());
   EXPECT_THROW((void)set.predict(1, {64}), Error);
   EXPECT_THROW(CurveSet({}, 1.0), Error);
+}
+
+/// Curves of unlike problems and sizes' times, so that none has a sibling, each a parabola of the
+/// logarithms, or a line.
+std::vector<VariantCurve> lonely_curves(bool is_bent) {
+  std::mt19937_64 random(7);
+  std::vector<VariantCurve> curves;
+  for (int i = 0; i < 20; ++i) {
+    const double factor = noise_factor(random, 0.5);
+    const auto time = [&](Bytes size) {
+      const double x = std::log(size_of(size));
+      return factor * (is_bent ? std::exp(5 + 0.06 * x * x) : 300 + size_of(size) / 4);
+    };
+    curves.push_back({.world = "w" + std::to_string(i),
+                      .problem = "p",
+                      .variant = "v",
+                      .points = planted(nine_sizes(), time, random, 0.02)});
+  }
+  return curves;
+}
+
+TEST(CurveSet, CurvesWithoutSiblingsBendWhereThatIsNearerToTheMeasuredTimes) {
+  const CurveSet straight(lonely_curves(false));
+  EXPECT_FALSE(straight.is_bent());
+  const CurveSet bent(lonely_curves(true));
+  EXPECT_TRUE(bent.is_bent());
+  std::vector<double> by_line;
+  std::vector<LeftOutTime> between = bent.leave_out(FitEvidence::own_curve);
+  std::erase_if(
+      between, [](const LeftOutTime& one) { return one.fitted.position != SizePosition::between; });
+  std::size_t covered = 0;
+  for (const LeftOutTime& one : between) {
+    std::vector<CurvePoint> others = bent.curves()[one.curve].points;
+    std::erase_if(others, [&](const CurvePoint& point) { return point.size == one.size; });
+    by_line.push_back(std::abs(time_at(fit_curve(others), one.size) / one.measured - 1));
+    covered += one.is_covered() ? 1 : 0;
+  }
+  std::ranges::sort(by_line);
+  EXPECT_LT(median_error(between, &LeftOutTime::error), 0.8 * by_line[by_line.size() / 2]);
+  EXPECT_NEAR(static_cast<double>(covered) / static_cast<double>(between.size()), 0.9, 0.07);
 }
 
 }  // namespace

@@ -211,6 +211,11 @@ TEST(NcclClassic, NvlsTakesSumsAndWhatMulticastCompares) {
   };
   EXPECT_TRUE(has_nvls(EntryKind::all_reduce, DataType::f32, ReduceOp::sum));
   EXPECT_TRUE(has_nvls(EntryKind::all_reduce, DataType::bf16, ReduceOp::max));
+  EXPECT_TRUE(has_nvls(EntryKind::all_reduce, DataType::i64, ReduceOp::min));
+  EXPECT_TRUE(has_nvls(EntryKind::reduce_scatter, DataType::f64, ReduceOp::sum));
+  EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::f16, ReduceOp::avg));
+  EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::u32, ReduceOp::prod));
+  EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::i8, ReduceOp::sum));
   EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::f32, ReduceOp::max));
   EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::f32, ReduceOp::avg));
   EXPECT_FALSE(has_nvls(EntryKind::all_reduce, DataType::f8e4m3, ReduceOp::sum));

@@ -32,10 +32,10 @@ class DecisionTable {
   ///
   /// If the size was not measured, a fit may change the choice and tells how long it takes:
   /// `prediction`. Between two sizes the choice is the variant that is expected to take the least
-  /// of the baseline's time, by what was measured at these, among those proven at one of them. Up
-  /// to 4 times beyond or below the measured sizes it is the winner at the nearest one, unless the
-  /// baseline is predicted to be clearly faster. Farther away, and without fits, it is the winner
-  /// at the nearest size.
+  /// of the baseline's time, by what was measured at these, among those shown to be faster: proven
+  /// at one, or clearly faster at both where neither has a proof. Outside them it is the winner at
+  /// the nearest one, or what the two nearest so show; up to 4 times outside the baseline, if it is
+  /// predicted to be clearly faster. Without fits it is the winner at the nearest size.
   ///
   /// Of a number of ranks per node that was not measured, a query with `MatchLevel::other_ranks`,
   /// `ranks_per_node` and no members gets what fits across worlds predict

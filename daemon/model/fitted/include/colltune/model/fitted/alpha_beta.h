@@ -69,6 +69,12 @@ inline constexpr std::size_t most_segments = 3;
 /// to the size where that line has no positive latency.
 [[nodiscard]] double time_at(const CurveFit& fit, Bytes size);
 
+/// The same where times bend rather than break, as with more ranks than cores: between two sizes
+/// the geometric mean of time_at and of a cubic in the logarithms of size and time, whose slope at
+/// each measured size is that of the parabola through it and its neighbours. Outside them as
+/// time_at.
+[[nodiscard]] double bent_time_at(const CurveFit& fit, Bytes size);
+
 /// The line through two points, of which `lower` has the smaller size. With a falling pair, the
 /// time between them is interpolated all the same. Beyond them as time_at.
 [[nodiscard]] double time_by_pair(const CurvePoint& lower, const CurvePoint& upper, Bytes size);

@@ -74,6 +74,9 @@ struct LeftOutTime {
 /// its sizes. The correction is the median of what these siblings took over their own lines,
 /// weighted by how alike they are: in growth, in time, in implementation, family and parameters.
 ///
+/// Where no sibling was measured at the size, the curve between its sizes is straight or bent
+/// (bent_time_at): whichever has the smaller median error over all times of the set, each left out.
+///
 /// Intervals are conformal (Vovk et al. 2005): quantiles of the errors made when each measured time
 /// is left out, among those with the same evidence and position. They hold for gaps as wide as
 /// those that leaving out makes, so for narrower ones they are wider than needed. Thread-safe.
@@ -85,6 +88,8 @@ class CurveSet {
 
   [[nodiscard]] const std::vector<VariantCurve>& curves() const { return curves_; }
   [[nodiscard]] const CurveFit& fit(std::size_t curve) const { return fits_.at(curve); }
+  /// Whether curves without siblings bend between their sizes.
+  [[nodiscard]] bool is_bent() const { return is_bent_; }
 
   /// The time of a curve at a size. Where it was measured: just that, with no width. Throws
   /// Error(invalid_argument) if there is no such curve.
@@ -118,6 +123,7 @@ class CurveSet {
   std::vector<VariantCurve> curves_;
   std::vector<CurveFit> fits_;
   double confidence_;
+  bool is_bent_ = false;
   std::array<std::vector<Residual>, 9> residuals_;  ///< by evidence and position
 };
 
