@@ -286,7 +286,8 @@ void add_unequal_cases(std::vector<ConformanceCase>& cases, const ConformanceCas
 
 }  // namespace
 
-std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks) {
+std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks,
+                                               Usually usually) {
   std::vector<DataType> types;
   for (const auto& named : enum_names(DataType{})) types.push_back(named.value);
   std::vector<ReduceOp> ops;
