@@ -169,7 +169,7 @@ def whether_what_applies_a_variant_forces_it(database):
 
 
 def sweep(config, database, *before, environment=None):
-    run(*before, *LAUNCH, "-n", 2, BIN / "colltune-agent", "sweep", "--config", config, "--db", database, "--quiet",
+    run(*before, *LAUNCH, "-n", 2, BIN / "colltune-agent", "sweep", "--most-rounds", 12, "--config", config, "--db", database, "--quiet",
         "--allow-oversubscribe", environment=environment)
 
 
