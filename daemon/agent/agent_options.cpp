@@ -123,6 +123,12 @@ void add_sweep(CLI::App& app, SweepOptions& options) {
   }
   add_rules(*sweep, options.rules);
   add_call_limit(*sweep, options.call_limit);
+  sweep
+      ->add_option(
+          "--most-rounds", options.most_rounds,
+          "rounds of each visit to a key at most, 12 to 1000 (default: 1000): for a sweep that "
+          "has to end soon, however busy the machine is; its decisions have less behind them")
+      ->check(CLI::Range(12, 1000));
   auto* resume = sweep->add_flag_callback(
       "--resume", [&options] { options.resume = Resume::always; },
       "continue the unfinished sweep of the same configuration, environment and launch, also where "

@@ -46,6 +46,7 @@ def arguments():
     parser.add_argument("--launches", type=int, default=5, choices=range(2, 11), help="of each, per environment")
     parser.add_argument("--seconds", type=float, default=0.4, help="of the program, for each cell in each launch")
     parser.add_argument("--precision", type=float, default=0.01, help="of the agent: a configuration's")
+    parser.add_argument("--most-rounds", type=int, default=1000, help="of the agent: of each cell, where the precision is not reached")
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "tests/bench/results")
     parser.add_argument("--unjudged", action="store_true", help="end with 0 whatever was found")
     return parser.parse_args()
@@ -91,7 +92,7 @@ class Bench:
                               # Each cell ends when its median is known so well, whatever the launch's start took.
                               precision=self.options.precision)
         sweep = [*self.programs.launch, self.programs.agent, "sweep", "--config", str(config), "--db", database,
-                 "--quiet", "--allow-oversubscribe"]
+                 "--quiet", "--allow-oversubscribe", "--most-rounds", str(self.options.most_rounds)]
         if environment == "fresh":
             sweep = [self.programs.agent, "supervise", "--db", database, "--", *sweep]
         self.programs.run(*sweep, environment=FRESH if environment == "fresh" else {"COLLTUNE_MALLOC": "grown"})

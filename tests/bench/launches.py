@@ -27,6 +27,7 @@ class Programs:
         self.colltune = str(build / "bin/colltune")
         self.trust_agent = str(build / "tests/bench/trust/trust_agent")
         self.launch = shlex.split(mpirun) + ["-n", str(ranks)]
+        self.sweep_options = []  # of every sweep, besides its configuration
         if os.geteuid() == 0:
             os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
@@ -49,7 +50,7 @@ class Programs:
         """Returns the seconds that the launch took."""
         begin = time.monotonic()
         done = self.run(*self.launch, agent or self.agent, "sweep", "--config", str(config), "--db", str(database),
-                        "--quiet", "--no-resume", "--allow-oversubscribe", environment=environment)
+                        "--quiet", "--no-resume", "--allow-oversubscribe", *self.sweep_options, environment=environment)
         # A launcher's own failure (no slots for so many ranks) is code 1 too.
         if not pathlib.Path(database).exists():
             self.give_up(done, "made no database")

@@ -15,7 +15,7 @@ cat >"$work/one.json" <<'JSON'
  "implementations": {"include": ["mpi.all_reduce"]}, "soak": {"runs": 5, "seconds": 0.1},
  "decision": {"most_kept_waiting": 1}}
 JSON
-options=(sweep --allow-oversubscribe --quiet --config "$work/one.json")
+options=(sweep --most-rounds 12 --allow-oversubscribe --quiet --config "$work/one.json")
 
 # within SECONDS: the last command took no longer.
 within() {
@@ -117,7 +117,7 @@ expect_in err "COLLTUNE_MALLOC: found 'pinned', allowed are grown .* and fresh"
 
 # --- Fresh: a process for each key; the last one decides.
 sed 's/"1KiB"/"1KiB,4KiB"/' "$work/one.json" >"$work/two.json"
-fresh=(env COLLTUNE_MALLOC=fresh "${mpirun[@]}" -n 2 "$agent" sweep --allow-oversubscribe --config "$work/two.json")
+fresh=(env COLLTUNE_MALLOC=fresh "${mpirun[@]}" -n 2 "$agent" sweep --most-rounds 12 --allow-oversubscribe --config "$work/two.json")
 expect_code 2 "${fresh[@]}" --json "$work/fresh.jsonl"
 expect_in err 'needs a database'
 expect_code 4 "${fresh[@]}" --db "$work/fresh.db"
@@ -135,7 +135,7 @@ expect_json "[s['state'] for s in data] == ['complete']"
 # --- As a launch environment of a series: the report says what two variables would be worth.
 fresh_environment='"launch_rounds": 1, "launch_environments": [{"name": "fresh", "variables": {"COLLTUNE_MALLOC": "fresh"}}]'
 sed "s/\"version\": 1,/\"version\": 1, $fresh_environment,/" "$work/one.json" >"$work/series.json"
-expect_code 0 "$agent" supervise --db "$work/series.db" -- "${mpirun[@]}" -n 2 "$agent" sweep --allow-oversubscribe --quiet \
+expect_code 0 "$agent" supervise --db "$work/series.db" -- "${mpirun[@]}" -n 2 "$agent" sweep --most-rounds 24 --allow-oversubscribe --quiet \
   --config "$work/series.json" --db "$work/series.db"
 expect_code 0 "$colltune" report environments --db "$work/series.db"
 expect_in out 'malloc_settings .* fresh'
@@ -178,7 +178,7 @@ before=$failures
 # shellcheck disable=SC2016 # the rank's shell expands them
 expect_code 0 python3 -B "$COLLTUNE_SOURCE/tests/deploy/streams_in_order.py" "$work" "${mpirun[@]}" -n 2 sh -c \
   'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec "$@" >"$RESULTS" 2>"$WORDS"; fi; exec "$@"' sh \
-  "$agent" sweep --allow-oversubscribe --config "$work/one.json" --db "$work/streams.db"
+  "$agent" sweep --most-rounds 12 --allow-oversubscribe --config "$work/one.json" --db "$work/streams.db"
 
 # --- What a hang costs fits what is measured: two failures of a rank that spins, and a quarantine.
 cat >"$work/hang.json" <<'JSON'

@@ -25,8 +25,8 @@ trap leave EXIT
 fail() {
   failures=$((failures + 1))
   printf 'FAILED: %s\n' "$1" >&2
-  [ -f "$work/out" ] && sed 's/^/  stdout: /' "$work/out" | head -n 30 >&2
-  [ -f "$work/err" ] && sed 's/^/  stderr: /' "$work/err" | head -n 30 >&2
+  [ -f "$work/out" ] && cut -c 1-300 "$work/out" | sed "s/^/  stdout: /" | head -n 30 >&2
+  [ -f "$work/err" ] && cut -c 1-1000 "$work/err" | sed "s/^/  stderr: /" | head -n 30 >&2
   return 0
 }
 
@@ -35,7 +35,7 @@ expect_code() {
   local wanted=$1 code
   shift
   checks=$((checks + 1))
-  timeout 120 "$@" >"$work/out" 2>"$work/err" </dev/null
+  timeout 300 "$@" >"$work/out" 2>"$work/err" </dev/null
   code=$?
   [ "$code" -eq "$wanted" ] || fail "exit code $code, wanted $wanted: $*"
 }
@@ -51,11 +51,22 @@ expect_not_in() {
   ! grep -q -E -- "$2" "$work/$1" || fail "a line matches '$2' in $1"
 }
 
-# expect_json JQ-LIKE: a python expression over `data`, the JSON on the last command's stdout, is true.
+# expect_json JQ-LIKE: a python expression over `data`, the JSON on the last command's stdout, is true. Where it is not, it
+# says of rows what they came to, since a whole database is too long to be read.
 expect_json() {
   checks=$((checks + 1))
-  python3 -c 'import json,sys; data=json.load(open(sys.argv[1])); sys.exit(0 if eval(sys.argv[2]) else 1)' \
-    "$work/out" "$1" || fail "not so: $1"
+  python3 -c '
+import collections, json, sys
+data = json.load(open(sys.argv[1]))
+if eval(sys.argv[2]): sys.exit(0)
+rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+if isinstance(data, list): print(f"  {len(data)} rows", file=sys.stderr)
+for field in ("outcome", "verdict", "state", "ranks_ran"):
+    if any(field in row for row in rows):
+        print(f"  {field}:", dict(collections.Counter(str(row.get(field)) for row in rows)), file=sys.stderr)
+for row in [row for row in rows if row.get("outcome", "ok") != "ok"][:5]:
+    print("  not ok:", row.get("variant"), row["outcome"], row.get("detail"), file=sys.stderr)
+sys.exit(1)' "$work/out" "$1" || fail "not so: $1"
 }
 
 # start_daemon LISTEN DATABASE: returns when it says that it listens.

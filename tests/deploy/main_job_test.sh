@@ -11,7 +11,7 @@ cat >"$work/small.json" <<'JSON'
  "precision": 0.5, "soak": {"runs": 20, "seconds": 0.1}, "implementations": {"include": ["mpi.*", "cpu.*_flat"], "exclude": ["mpi.*_tuned"]}}
 JSON
 db=$work/tuning.db
-two_ranks=("${mpirun[@]}" -n 2 "$agent" sweep --config "$work/small.json")
+two_ranks=("${mpirun[@]}" -n 2 "$agent" sweep --most-rounds 24 --config "$work/small.json")
 allow=()
 placement=()
 if [ "$(nproc)" -lt 2 ]; then

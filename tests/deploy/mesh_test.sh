@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 echo '{"version": 1, "meshes": [{"shape": "2x2", "reduce": "0:sum,1:avg"}], "sizes": "4KiB,64KiB", "passes": 2,
   "precision": 0.3, "decision": {"most_kept_waiting": 1}, "soak": {"runs": 10, "seconds": 1},
   "implementations": {"include": ["mpi.*", "cpu.*_low_latency", "cpu.*_flat"]}}' >"$work/mesh.json"
-sweep=("$agent" sweep --config "$work/mesh.json" --allow-oversubscribe --quiet)
+sweep=("$agent" sweep --most-rounds 24 --config "$work/mesh.json" --allow-oversubscribe --quiet)
 question=(mesh_reduce --mesh 2x2 --reduce 0:sum,1:avg --bytes 4KiB --placement "$(
   [ "$(nproc)" -lt 4 ] && echo oversubscribed || echo dedicated)")
 

@@ -118,15 +118,15 @@ def whether_obeyed(rules, ranks, wanted):
 def sweep(folder, config, database):
     """rank -> how often each function ran in it."""
     counts = folder / "counts"
-    in_lab(RANKS, {"LD_PRELOAD": PRELOADED, "FIRST_ALGORITHM_COUNTS": counts}, BIN / "colltune-agent", "sweep", "--config",
-           config, "--db", database, "--quiet", "--allow-oversubscribe")
+    in_lab(RANKS, {"LD_PRELOAD": PRELOADED, "FIRST_ALGORITHM_COUNTS": counts}, BIN / "colltune-agent", "sweep",
+           "--most-rounds", 12, "--config", config, "--db", database, "--quiet", "--allow-oversubscribe")
     return [dict((name, int(number)) for name, number in (line.split() for line in pathlib.Path(f"{counts}.{rank}").read_text()
                                                            .splitlines())) for rank in range(RANKS)]
 
 
 def whether_the_sweep_forces_it(folder, database):
     config = folder / "sweep.json"
-    spec = {"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "passes": 1, "budget_seconds": 60, "precision": 0.5,
+    spec = {"version": 1, "collectives": list(COLLECTIVES), "sizes": SIZES, "passes": 1, "precision": 0.5,
             "soak": {"runs": 0}, "null_test": False, "implementations": {"include": ["mpi.*"], "exclude": ["mpi.*_tuned", "mpi.*_han"]},
             "decision": {"most_kept_waiting": 1}}
     config.write_text(json.dumps({**spec, "sizes": SIZES[:1]}))

@@ -32,7 +32,7 @@ cat >"$work/hosts.json" <<'JSON'
                            "gather": ["flat_pull"], "up": ["flat"], "down": ["flat_pull"], "chunk": [16384],
                            "format": ["line"], "taken_back": ["cleared"]}}}
 JSON
-expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "$agent" sweep --config "$work/hosts.json" --db "$work/hosts.db" --quiet
+expect_code 0 "${lab[@]}" --hosts 2 -- "${mpirun[@]}" -n 4 "$agent" sweep --most-rounds 12 --config "$work/hosts.json" --db "$work/hosts.db" --quiet
 expect_code 0 "$colltune" show measurements --db "$work/hosts.db" --json
 expect_json 'len(data) > 0 and all(m["outcome"] == "ok" and m["ranks_ran"] == 4 and m["verified_calls"] > 0 for m in data)'
 expect_json '{(t["nodes"], t["ranks_per_node"], t["interconnect"]) for t in (m["key"]["topology"] for m in data)} == {(2, 2, "network")}'

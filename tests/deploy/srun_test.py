@@ -111,13 +111,12 @@ class Launches:
         shared = self.lab.shared
         Path(shared, "small.json").write_text(json.dumps(
             {"version": 1, "collectives": ["all_reduce"], "sizes": "4KiB", "passes": 1, "precision": 0.5, "null_test": False,
-             "budget_seconds": 10,
              "implementations": {"include": ["mpi.*", "cpu.*_hierarchical"], "exclude": ["mpi.*_tuned", "mpi.*_han"]},
              "parameters": {"cpu.*": {"access": ["staged"], "across": ["flat", "one_shot"], "inside": ["flat"],
                                       "gather": ["flat_pull"], "chunk": [16384]}}}))
         database = f"{shared}/tuning.db"
-        code, out, err = self.run([*SRUN, "-n4", AGENT, "sweep", "--allow-oversubscribe", "--config", f"{shared}/small.json",
-                                   "--db", database, "--quiet"])
+        code, out, err = self.run([*SRUN, "-n4", AGENT, "sweep", "--most-rounds", "12", "--allow-oversubscribe", "--config",
+                                   f"{shared}/small.json", "--db", database, "--quiet"])
         check(code == 0, "a sweep ends well under srun", str(code), out, err)
         code, out, err = self.run([COLLTUNE, "show", "measurements", "--db", database, "--json"])
         found = json.loads(out) if code == 0 else []

@@ -40,7 +40,7 @@ keys="sorted((d['key']['problem']['collective'], d['key']['problem']['data_type'
 wanted="[('all_gather', 'f32', 'none', 2048, 2), ('all_reduce', 'f64', 'sum', 4096, 2), ('broadcast', 'u8', 'none', 1001, 2)]"
 
 # --- Just the trace's calls are measured, the heaviest first; what is not is said, and what to do next.
-expect_code 0 "${launch[@]}" --from "$work/program.ctr" --config "$work/how.json" --db "$work/traced.db"
+expect_code 0 "${launch[@]}" --most-rounds 12 --from "$work/program.ctr" --config "$work/how.json" --db "$work/traced.db"
 expect_in err '^trace of \./program \(4 ranks on 1 node\): 4 kinds of calls as 3 keys, 90\.0 % of .* are measured$'
 expect_in err '^not measured: other operations 6\.0 %, nonblocking 4\.0 %$'
 expect_in err "colltune show trace $work/program.ctr --db $work/traced.db\$"
@@ -55,7 +55,7 @@ expect_json "len(data) == 1"
 # The largest that MPI counts by an int; its buffers take 128 GiB.
 trace "$(call 0 all_reduce 4096 60000 "$sum_f64")" "$(call 0 reduce_scatter 34359738352 20000 "$sum_f64")" >"$work/huge.ctr"
 if [ "$(awk '/^MemTotal:/ { print int($2 / 1048576) }' /proc/meminfo)" -lt 100 ]; then
-  expect_code 0 "${launch[@]}" --from "$work/huge.ctr" --config "$work/how.json" --db "$work/huge.db"
+  expect_code 0 "${launch[@]}" --most-rounds 12 --from "$work/huge.ctr" --config "$work/how.json" --db "$work/huge.db"
   expect_in err '^not measured, too large for the memory: 1 of 2 keys, 25\.0 % of their time: reduce_scatter f64 sum .* MiB are available there$'
   expect_code 0 "$colltune" show decisions --db "$work/huge.db" --json
   expect_json "[d['key']['problem']['message_size_bytes'] for d in data] == [4096]"
@@ -79,7 +79,7 @@ kill -INT "$sweep"
 wait "$sweep"
 expect_code 0 "$colltune" show sweeps --db "$work/resumed.db" --json
 expect_json "[s['state'] for s in data] == ['partial']"
-expect_code 0 "$agent" supervise --confirm 1 --db "$work/resumed.db" -- "${launch[@]}" --from "$work/program.ctr" \
+expect_code 0 "$agent" supervise --confirm 1 --db "$work/resumed.db" -- "${launch[@]}" --most-rounds 12 --from "$work/program.ctr" \
   --config "$work/long.json" --db "$work/resumed.db"
 expect_in err 'continuing sweep'
 expect_in err 'confirmed [0-9]+ decisions'

@@ -286,7 +286,8 @@ void add_unequal_cases(std::vector<ConformanceCase>& cases, const ConformanceCas
 
 }  // namespace
 
-std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks) {
+std::vector<ConformanceCase> conformance_cases(const Implementation& implementation, int ranks,
+                                               Usually usually) {
   std::vector<DataType> types;
   for (const auto& named : enum_names(DataType{})) types.push_back(named.value);
   std::vector<ReduceOp> ops;
@@ -321,7 +322,7 @@ std::vector<ConformanceCase> conformance_cases(const Implementation& implementat
       }
   // A run that is not full: of plain buffers in place and not every variant takes one, of
   // registered ones the other.
-  const bool is_sample = !full && !has_sanitizer;
+  const bool is_sample = !full && !has_sanitizer && usually == Usually::cases;
   const bool plain_in_place = ranks / 2 % 2 == 1;
   const std::vector<std::size_t> of_every_variant =
       is_sample ? sizes_by_every_variant(ranks) : std::vector{17UL};
@@ -458,13 +459,15 @@ const std::vector<Variant>& ChosenVariants::of(const Implementation& implementat
   return place->second;
 }
 
-int run_conformance(Communicator& communicator, const Implementations& catalogue) {
+int run_conformance(Communicator& communicator, const Implementations& catalogue, Usually usually) {
   ChosenVariants own;
-  return run_conformance(communicator, catalogue, own);
+  return run_conformance(communicator, catalogue, own, UnderSanitizer::each_variant_by_buffers,
+                         usually);
 }
 
 int run_conformance(Communicator& communicator, const Implementations& catalogue,
-                    ChosenVariants& chosen, UnderSanitizer amount) {
+                    ChosenVariants& chosen, UnderSanitizer amount, Usually usually) {
+  const bool is_covering = (has_sanitizer || usually == Usually::covering_sample) && !is_full_run();
   Capability capability = detect_capability(catalogue, communicator);
   // Where nothing is stored past the caches, what would be is right all the same.
   capability.features[std::string(streaming_feature)] = "";
@@ -474,8 +477,9 @@ int run_conformance(Communicator& communicator, const Implementations& catalogue
   std::set<std::string> reported;
   for (const auto& implementation : catalogue) {
     if (implementation->runs_on_device() != (communicator.device() != nullptr)) continue;
-    std::vector<ConformanceCase> cases = conformance_cases(*implementation, communicator.size());
-    if (has_sanitizer && !is_full_run()) cases = covering_sample(cases, amount);
+    std::vector<ConformanceCase> cases =
+        conformance_cases(*implementation, communicator.size(), usually);
+    if (is_covering) cases = covering_sample(cases, amount);
     for (const ConformanceCase& test : cases) {
       std::vector<Variant> variants =
           chosen.of(*implementation, test.problem, topologies, capability);

@@ -34,13 +34,21 @@ struct ConformanceCase {
                                      const Implementation& implementation, const Variant& variant,
                                      const ConformanceCase& test);
 
+/// What a run that is neither full nor under a sanitizer takes of the cases.
+enum class Usually {
+  cases,            ///< all that such a run has time for
+  covering_sample,  ///< as under a sanitizer: for worlds beside those that have the cases
+};
+
 /// The cases for `implementation` on `ranks` ranks: the whole product where COLLTUNE_FULL=1 is set,
 /// else what the catalogue's conformance test has time for. On two ranks that is each type with
 /// each operator, and a long message by every variant; on any number some types and operators with
 /// each size, by every variant one or two of the sizes, which differ by the number of ranks, once
 /// with plain and once with registered buffers. In all other cases variants take turns.
+/// With Usually::covering_sample those that covering_sample takes one from.
 [[nodiscard]] std::vector<ConformanceCase> conformance_cases(const Implementation& implementation,
-                                                             int ranks);
+                                                             int ranks,
+                                                             Usually usually = Usually::cases);
 
 /// The first and last variant of each word (algorithm, …) and vector: the extremes of every
 /// parameter.
@@ -65,7 +73,7 @@ class ChosenVariants {
       known_;
 };
 
-/// How much run_conformance runs under a sanitizer. All other builds run all.
+/// How much run_conformance runs under a sanitizer, or with Usually::covering_sample.
 enum class UnderSanitizer {
   /// A covering sample in which each variant is run once with plain buffers and once with
   /// registered ones, which it reaches in other ways.
@@ -87,7 +95,9 @@ enum class UnderSanitizer {
 /// Returns the number of (variant, case) pairs that were run. Collective.
 int run_conformance(Communicator& communicator, const Implementations& catalogue,
                     ChosenVariants& chosen,
-                    UnderSanitizer amount = UnderSanitizer::each_variant_by_buffers);
-int run_conformance(Communicator& communicator, const Implementations& catalogue);
+                    UnderSanitizer amount = UnderSanitizer::each_variant_by_buffers,
+                    Usually usually = Usually::cases);
+int run_conformance(Communicator& communicator, const Implementations& catalogue,
+                    Usually usually = Usually::cases);
 
 }  // namespace colltune::test

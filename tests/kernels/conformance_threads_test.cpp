@@ -35,6 +35,10 @@ UnderSanitizer amount_for(bool has_each_by_buffers) {
                              : UnderSanitizer::each_variant;
 }
 
+/// Up to five ranks have all cases, which then are of all sizes; more of them wait for cores most
+/// of the time.
+Usually usually_among(int ranks) { return ranks <= 5 ? Usually::cases : Usually::covering_sample; }
+
 class ConformanceOverThreads : public testing::TestWithParam<int> {};
 
 TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
@@ -42,7 +46,8 @@ TEST_P(ConformanceOverThreads, EveryImplementationIsRight) {
   ChosenVariants chosen;
   std::atomic<int> run = 0;
   run_ranks(GetParam(), [&](Communicator& communicator) {
-    run += run_conformance(communicator, catalogue, chosen, amount_for(GetParam() == 2));
+    run += run_conformance(communicator, catalogue, chosen, amount_for(GetParam() == 2),
+                           usually_among(GetParam()));
   });
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs on threads";
 }
@@ -70,7 +75,8 @@ TEST_P(ConformanceOverNodes, EveryImplementationIsRight) {
   run_ranks(static_cast<int>(GetParam().size()),
             [&](Communicator& communicator) {
               run += run_conformance(communicator, catalogue, chosen,
-                                     amount_for(GetParam() == std::vector{0, 0, 1, 1}));
+                                     amount_for(GetParam() == std::vector{0, 0, 1, 1}),
+                                     usually_among(static_cast<int>(GetParam().size())));
             },
             {.node = GetParam()});
   EXPECT_GT(run, 0) << "no implementation of the catalogue runs across nodes";
@@ -105,7 +111,10 @@ TEST_P(ConformanceOverDomains, TreesOverTheMachineAreRight) {
   std::atomic<int> run = 0;
   run_ranks(
       static_cast<int>(GetParam().numa.size()),
-      [&](Communicator& communicator) { run += run_conformance(communicator, trees, chosen); },
+      [&](Communicator& communicator) {
+        run += run_conformance(communicator, trees, chosen, UnderSanitizer::each_variant_by_buffers,
+                               usually_among(communicator.size()));
+      },
       GetParam());
   EXPECT_GT(run, 0) << "no tree over the machine runs on these domains";
 }

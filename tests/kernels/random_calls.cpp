@@ -347,7 +347,7 @@ int number_of_random_calls() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   return 600;
 #else
-  return 4'000;
+  return 2'000;
 #endif
 }
 

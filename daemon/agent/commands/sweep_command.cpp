@@ -393,6 +393,7 @@ int run_sweep_command(const SweepOptions& options, const AgentProcess& process) 
   if (is_first && !options.quiet) progress = std::make_unique<ConsoleProgress>(stderr);
 
   MeasurePolicy policy;
+  if (options.most_rounds > 0) policy.max_rounds = options.most_rounds;
   policy.call_limit_floor = call_limit_floor(options.call_limit, plan);
   process.set_control_time_out(control_time_out(plan, policy));
   SweepTools tools{

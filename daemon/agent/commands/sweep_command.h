@@ -35,6 +35,7 @@ struct SweepOptions {
   SeriesLaunch launch_of;                      ///< empty series: the sweep belongs to none
   CapabilityRules rules{};                     ///< about ranks: masked features, declared tags
   Resume resume = Resume::automatic;
+  int most_rounds = 0;  ///< of each visit to a key; 0: the usual limit
   /// No call counts as timed out before this time, however small its modelled cost.
   std::chrono::milliseconds call_limit{};
 };

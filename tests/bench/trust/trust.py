@@ -316,7 +316,7 @@ def case_held_out(programs, folder, arguments):
     begin = time.monotonic()
     done = programs.run(programs.agent, "supervise", "--db", str(database), "--confirm", str(arguments.launches), "--",
                         *programs.launch, programs.agent, "sweep", "--config", str(config), "--db", str(database),
-                        "--quiet", "--allow-oversubscribe")
+                        "--quiet", "--allow-oversubscribe", *programs.sweep_options)
     if not database.exists():
         programs.give_up(done, "made no database")
     supervised = time.monotonic() - begin
@@ -403,6 +403,8 @@ def folder_of(keep, name):
 def main():
     arguments = parse()
     programs = Programs(arguments.build.resolve(), arguments.mpirun, arguments.ranks)
+    if arguments.smoke:
+        programs.sweep_options = ["--most-rounds", "24"]
     for name, find in steps(arguments):
         with folder_of(arguments.keep, name) as folder:
             before = launches.machine()

@@ -59,6 +59,11 @@ def until_done(lab):
     return {} if lab.is_full else {"passes": 1, "precision": 0.5}
 
 
+def soon_done(lab):
+    """Options of such a sweep: ranks that share cores reach no precision, so that it counts its rounds."""
+    return [] if lab.is_full else ["--most-rounds", "12"]
+
+
 def wrong(lab, count):
     """Planted errors: each is caught, its evidence kept, none is published; the good one survives."""
     faults = ["changes_input", "fails", "keeps_buffers", "stale", "writes_before", "writes_past", "wrong_element", "wrong_last",
@@ -67,7 +72,7 @@ def wrong(lab, count):
         database = lab.folder / f"wrong{i}.db"
         configuration = configure_faults(lab, f"wrong{i}", ["fault.correct", *(f"fault.{f}" for f in faults)],
                                          budget=6 if lab.is_full else 60, **until_done(lab))
-        with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet")) as run:
+        with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet", *soon_done(lab))) as run:
             code = run.end(LONGEST)
         require(code == 1, f"the sweep ended with {code}: {run.text('err')}")
         trials = lab.show("measurements", database)
@@ -107,7 +112,7 @@ def sometimes(lab, count):
         database = lab.folder / f"sometimes{i}.db"
         configuration = configure_faults(lab, f"sometimes{i}", ["fault.wrong_sometimes"], budget=20, soak_seconds=30, precision=0.5,
                                          parameters={"fault.wrong_sometimes": {"seed": [i + 1]}})
-        with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet")) as run:
+        with Run(lab, lab.sweep(configuration, database, "--plugin", lab.faults, "--quiet", *soon_done(lab))) as run:
             code = run.end(LONGEST)
         passes = [m for m in lab.show("measurements", database) if m["variant"].startswith("fault.wrong_sometimes")]
         trial = passes[-1]  # found out, it does not come back
@@ -132,7 +137,7 @@ def false_alarms(lab, count):
                                       budget_seconds=30 if lab.is_full else 120, precision=0.5,
                                       soak={"runs": 20, "seconds": 0.01}, **keys)
         database = lab.folder / f"good{i}.db"
-        with Run(lab, lab.supervise(database, lab.sweep(configuration, database, "--quiet"))) as run:
+        with Run(lab, lab.supervise(database, lab.sweep(configuration, database, "--quiet", *soon_done(lab)))) as run:
             code = run.end(LONGEST)
         trials = lab.show("measurements", database)
         alarms = [m for m in trials if m["outcome"] != "ok"]
@@ -180,7 +185,7 @@ def hang_once(lab, i, fault, parameters):
         parameters={f"fault.{fault}": parameters})
     # Some with ranks that share cores, where a machine has few: they start their runs in another way.
     ranks = 4 if i % 2 and parameters["after"] == [0] else 2
-    sweep = lab.sweep(configuration, database, "--plugin", lab.faults, ranks=ranks)
+    sweep = lab.sweep(configuration, database, "--plugin", lab.faults, *soon_done(lab), ranks=ranks)
     with Run(lab, lab.supervise(database, sweep, "--failures", "1")) as run:
         code = run.end(LONGEST)
     require(code == 1, f"ended with {code}: {run.text('err')[-3000:]}")

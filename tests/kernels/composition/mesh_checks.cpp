@@ -273,4 +273,17 @@ MeshRuns run_operators(Subgroups& ranks, const Capability& capability,
   return all;
 }
 
+MeshRuns run_operators_in_turn(Subgroups& ranks, const Capability& capability,
+                               const Implementations& catalogue, ChosenVariants& known,
+                               const MeshReduction& mesh, const std::vector<DataType>& types,
+                               std::size_t turn) {
+  MeshRuns all;
+  const std::vector<std::vector<ReduceOp>> operators = operators_in_turn();
+  for (std::size_t i = 0; i < std::max(types.size(), operators.size()); ++i, ++turn)
+    all += run_mesh(ranks, capability, catalogue, known,
+                    with_operators(mesh, operators[i % operators.size()]),
+                    types[turn % types.size()], turn);
+  return all;
+}
+
 }  // namespace colltune::test

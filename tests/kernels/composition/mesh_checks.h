@@ -91,4 +91,10 @@ MeshRuns& operator+=(MeshRuns& all, const MeshRuns& more);
                                      const MeshReduction& mesh, const std::vector<DataType>& types,
                                      std::size_t turn);
 
+/// The same, but types and operators take turns together: each of them at least once.
+[[nodiscard]] MeshRuns run_operators_in_turn(Subgroups& ranks, const Capability& capability,
+                                             const Implementations& catalogue,
+                                             ChosenVariants& known, const MeshReduction& mesh,
+                                             const std::vector<DataType>& types, std::size_t turn);
+
 }  // namespace colltune::test

@@ -15,6 +15,7 @@
 #include "colltune/vocabulary/error.h"
 #include "grouped_checks.h"
 #include "mesh_checks.h"
+#include "support/full_run.h"
 #include "support/pretended_device.h"
 #include "support/run_ranks.h"
 #include "support/sanitizer.h"
@@ -25,8 +26,9 @@ namespace {
 // Sanitizers take up to twenty times as long: fewer of what is alike to them.
 const std::vector<int> world_sizes =
     has_sanitizer ? std::vector{2, 4, 6, 7} : std::vector{2, 4, 6, 7, 8};
-constexpr int random_meshes = has_sanitizer ? 8 : 50;
-constexpr int ranks_for_types_in_turn = has_sanitizer ? 3 : 8;
+const int random_meshes = is_full_run() ? 50 : has_sanitizer ? 8 : 20;
+/// Meshes of each world that have all types with all operators; in the others types take turns.
+const std::size_t meshes_of_all_types = is_full_run() ? 100 : has_sanitizer ? 0 : 1;
 const std::vector<int> compared_sizes = has_thread_sanitizer    ? std::vector{4}
                                         : has_address_sanitizer ? std::vector{4, 6}
                                                                 : std::vector{4, 6, 7, 8};
@@ -44,19 +46,18 @@ TEST_P(MeshOverThreads, IsRight) {
     std::size_t turn = 0;
     const std::vector<DataType> types{DataType::f32, DataType::bf16, DataType::i32};
     for (const MeshReduction& mesh : meshes_of(GetParam())) {
-      // Types in turn where many ranks share cores; the usual meshes have them all.
-      const bool has_all = GetParam() < ranks_for_types_in_turn || turn < 2;
-      runs += run_operators(ranks, capability, catalogue, known, mesh,
-                            has_all ? types : std::vector{types[turn % types.size()]}, turn);
+      runs += turn < meshes_of_all_types
+                  ? run_operators(ranks, capability, catalogue, known, mesh, types, turn)
+                  : run_operators_in_turn(ranks, capability, catalogue, known, mesh, types, turn);
       ++turn;
     }
     if (communicator.rank() == 0) all = runs;
   });
-  EXPECT_GT(all.sequential, 40);
-  EXPECT_GT(all.merged, 30);
+  EXPECT_GT(all.sequential, has_sanitizer ? 15 : 30);
+  EXPECT_GT(all.merged, has_sanitizer ? 10 : 20);
   EXPECT_GT(all.refused, 5);
   // Seven ranks do not fall into groups that are equally large, and there is nothing across two.
-  EXPECT_GT(all.hierarchical, GetParam() == 7 || GetParam() == 2 ? -1 : 20);
+  EXPECT_GT(all.hierarchical, GetParam() == 7 || GetParam() == 2 ? -1 : 10);
   EXPECT_GT(all.rounding, GetParam() < 4 ? -1 : 5);
   EXPECT_GT(all.unlike, GetParam() < 4 ? -1 : 10);
 }
@@ -78,11 +79,7 @@ TEST(MeshReduce, EveryTypeIsReduced) {
       return;
     }
     // Each type and each operator, not their pairs.
-    const auto operators = operators_in_turn();
-    for (std::size_t i = 0; i < std::max(types.size(), operators.size()); ++i)
-      (void)run_mesh(ranks, capability, catalogue, known,
-                     with_operators(mesh, operators[i % operators.size()]), types[i % types.size()],
-                     i);
+    (void)run_operators_in_turn(ranks, capability, catalogue, known, mesh, types, 0);
   });
 }
 
@@ -98,7 +95,7 @@ TEST(MeshReduce, RandomMeshesAreRight) {
       Subgroups ranks(communicator);
       std::mt19937 random(static_cast<unsigned>(size));
       MeshRuns runs;
-      for (std::size_t turn = 0; turn < std::size_t{random_meshes}; ++turn)
+      for (std::size_t turn = 0; turn < static_cast<std::size_t>(random_meshes); ++turn)
         runs += run_mesh(ranks, capability, catalogue, known, random_mesh(random, size),
                          types[turn % types.size()], turn);
       if (communicator.rank() == 0) all += runs;

@@ -248,11 +248,15 @@ TEST_P(DeviceBodies, AMessageTakesNoMoreWindowsThanItFills) {
   const std::uint64_t of_window = steps_of(device::packet_bytes) - of_none;
   ASSERT_GT(of_window, 0U);
   const std::uint64_t window = GetParam().does_shares ? ranks * chunk : chunk;
-  for (const std::uint64_t windows : {1U, 2U, 3U, 8U}) {
+  // Steps are counted: to a sanitizer one number of windows is as good as another.
+  for (const std::uint64_t windows :
+       has_sanitizer ? std::vector{2UL} : std::vector{1UL, 2UL, 3UL, 8UL}) {
     const std::uint64_t whole = windows * window;
     EXPECT_EQ(steps_of(whole), of_none + windows * of_window) << whole << " bytes";
-    for (const std::uint64_t rest : {std::uint64_t{4}, device::packet_bytes, window / 2,
-                                     window - device::packet_bytes, window - 4})
+    for (const std::uint64_t rest : has_sanitizer
+                                        ? std::vector{4UL, window - 4}
+                                        : std::vector{4UL, device::packet_bytes, window / 2,
+                                                      window - device::packet_bytes, window - 4})
       EXPECT_EQ(steps_of(whole + rest), of_none + (windows + 1) * of_window)
           << whole << " and " << rest << " bytes";
   }

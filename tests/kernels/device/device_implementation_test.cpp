@@ -69,9 +69,12 @@ TEST_P(DeviceConformance, EveryImplementationIsRightOnASharedDevice) {
   std::atomic<int> run = 0;
   run_ranks(
       GetParam(),
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      [&](Communicator& communicator) {
+        run += run_conformance(communicator, catalogue, chosen,
+                               UnderSanitizer::each_variant_by_buffers, Usually::covering_sample);
+      },
       {}, devices);
-  EXPECT_GT(run, (has_sanitizer ? 20 : 40) * GetParam());
+  EXPECT_GT(run, 20 * GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DeviceConformance, testing::ValuesIn(rank_counts()));
@@ -86,9 +89,12 @@ TEST_F(DeviceImplementations, AreRightAmongSeveralDevices) {
   std::atomic<int> run = 0;
   run_ranks(
       4,
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      [&](Communicator& communicator) {
+        run += run_conformance(communicator, catalogue, chosen,
+                               UnderSanitizer::each_variant_by_buffers, Usually::covering_sample);
+      },
       {}, devices);
-  EXPECT_GT(run, has_sanitizer ? 80 : 160);
+  EXPECT_GT(run, 80);
 }
 
 TEST_F(DeviceImplementations, HostRanksAreToldWhyThereAreNone) {
@@ -397,9 +403,12 @@ TEST_F(DeviceImplementations, AreRightWhereEachRankHasADeviceOfItsOwn) {
   EXPECT_EQ(catalogue.size(), 5u);
   run_ranks(
       3,
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      [&](Communicator& communicator) {
+        run += run_conformance(communicator, catalogue, chosen,
+                               UnderSanitizer::each_variant_by_buffers, Usually::covering_sample);
+      },
       {}, devices);
-  EXPECT_GT(run, 3 * (has_sanitizer ? 20 : 30));
+  EXPECT_GT(run, 3 * 20);
 }
 
 TEST_F(DeviceImplementations, MulticastSaysWhatItNeeds) {

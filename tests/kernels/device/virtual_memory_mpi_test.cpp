@@ -43,7 +43,7 @@ TEST_F(DevicesOfProcesses, EveryImplementationIsRight) {
            one->name() != "cuda.all_to_all_poison" && !one->name().ends_with("multicast");
   });
   ASSERT_EQ(catalogue.size(), 8U);
-  EXPECT_GT(run_conformance(*world_, catalogue), 20);
+  EXPECT_GT(run_conformance(*world_, catalogue, Usually::covering_sample), 20);
   EXPECT_EQ(driver_.live() > 0, device_->virtual_memory()->count_kept() > 0)
       << "only parts that another rank may have looked at are kept";
 }

@@ -302,7 +302,10 @@ TEST_F(VirtualRanks, EveryImplementationIsRight) {
   std::atomic<int> run = 0;
   run_ranks(
       3,
-      [&](Communicator& communicator) { run += run_conformance(communicator, catalogue, chosen); },
+      [&](Communicator& communicator) {
+        run += run_conformance(communicator, catalogue, chosen,
+                               UnderSanitizer::each_variant_by_buffers, Usually::covering_sample);
+      },
       {}, pointers_);
   EXPECT_GT(run, 20 * 3);
 }

@@ -21,9 +21,9 @@ namespace {
 // times as long.
 std::uint64_t number_of_epochs() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return 50'000;
+  return 10'000;
 #else
-  return is_full_run() ? 1'000'000 : 200'000;
+  return is_full_run() ? 1'000'000 : 100'000;
 #endif
 }
 // Passed half-way.
@@ -129,8 +129,7 @@ TEST(Epochs, AllArriveWholeInEveryInstructionSetAcrossTheEndOf32Bits) {
 
 TEST(Epochs, ThreadSanitizerSeesTheScalarBodies) {
 #ifdef __SANITIZE_THREAD__
-  EXPECT_STREQ(supported_isas().back()->name, "scalar")
-      << "a build for it is to have no others";
+  EXPECT_STREQ(supported_isas().back()->name, "scalar") << "a build for it is to have no others";
 #else
   GTEST_SKIP() << "not under ThreadSanitizer";
 #endif

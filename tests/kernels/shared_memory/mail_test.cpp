@@ -148,9 +148,9 @@ std::uint64_t exchange(const MailFormat& format, std::uint64_t messages) {
 /// A million in a full run.
 std::uint64_t messages() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return 50'000;
+  return 10'000;
 #else
-  return is_full_run() ? 1'000'000 : 200'000;
+  return is_full_run() ? 1'000'000 : 100'000;
 #endif
 }
 

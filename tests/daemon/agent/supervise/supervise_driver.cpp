@@ -67,10 +67,10 @@ int main(int argc, char** argv) {
       .launches = 8,
       .fruitless_launches = 3,
       .grace = 700ms,
-      .patience = 2500ms,
+      .patience = milliseconds_from("COLLTUNE_TEST_PATIENCE_MS", 2500),
       .start_patience = milliseconds_from("COLLTUNE_TEST_START_PATIENCE_MS", 60'000),
-      .finish_patience = 3000ms,
-      .farewell = 3000ms};
+      .finish_patience = milliseconds_from("COLLTUNE_TEST_FINISH_PATIENCE_MS", 3000),
+      .farewell = milliseconds_from("COLLTUNE_TEST_FAREWELL_MS", 3000)};
   const auto say = [](const std::string& text) {
     std::fprintf(stderr, "supervise: %s\n", text.c_str());
   };

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,24 @@ const std::vector<std::string> all_but_the_bad_one{
     "digest-of-cell-0 bad{}", "digest-of-cell-0 good{}", "digest-of-cell-1 good{}",
     "digest-of-cell-2 bad{}", "digest-of-cell-2 good{}"};
 const std::string the_bad_one = "11111111-2222-3333-4444-555555555555|digest-of-cell-1|bad{}|1|";
+
+/// Supervisors that start while it lives wait for 300 ms where others wait for seconds: for tests in
+/// which all of that is waited out, however long it is.
+class WithShortPatience {
+ public:
+  WithShortPatience() {
+    for (const char* const variable : variables) EXPECT_EQ(setenv(variable, "300", 1), 0);
+  }
+  ~WithShortPatience() {
+    for (const char* const variable : variables) EXPECT_EQ(unsetenv(variable), 0);
+  }
+  WithShortPatience(const WithShortPatience&) = delete;
+  WithShortPatience& operator=(const WithShortPatience&) = delete;
+
+ private:
+  static constexpr std::array variables{"COLLTUNE_TEST_PATIENCE_MS", "COLLTUNE_TEST_FAREWELL_MS",
+                                        "COLLTUNE_TEST_FINISH_PATIENCE_MS"};
+};
 
 std::string stem(const testing::TestParamInfo<std::string>& info) {
   return info.param[0] == '_' ? "underscore" + info.param : info.param;
@@ -74,6 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseCrash,
 class SuperviseHang : public testing::TestWithParam<std::string> {};
 
 TEST_P(SuperviseHang, IsEndedRecordedAndQuarantined) {
+  // It takes no notice of SIGTERM, so that all of the patience is waited out, twice.
+  const bool is_stubborn = GetParam() == "stubborn";
+  const auto patience = is_stubborn ? std::make_unique<WithShortPatience>() : nullptr;
   SupervisedLaunch launch({}, {GetParam()});
   EXPECT_EQ(launch.wait(), 1) << launch.log();
   EXPECT_THAT(launch.lines("launches"), SizeIs(3));
@@ -200,6 +223,7 @@ TEST(Supervise, KeepsWhatAFinishedSweepStored) {
 }
 
 TEST(Supervise, EndsALaunchThatDoesNotEndWhenAllIsStored) {
+  const WithShortPatience patience;
   SupervisedLaunch launch({}, {"finish_never"});
   EXPECT_EQ(launch.wait(), 1) << launch.log();
   EXPECT_THAT(launch.lines("launches"), SizeIs(1));
@@ -241,6 +265,7 @@ TEST_P(SuperviseSignal, EndsTheLaunchAndBlamesNobody) {
 INSTANTIATE_TEST_SUITE_P(Kinds, SuperviseSignal, testing::Values(SIGINT, SIGTERM, SIGHUP));
 
 TEST(Supervise, EndsALaunchThatTakesNoNoticeOfTheUser) {
+  const WithShortPatience patience;
   SupervisedLaunch launch({}, {"linger_stubbornly"});
   ASSERT_TRUE(comes_true([&] { return !launch.lines("lingers").empty(); })) << launch.log();
   launch.signal(SIGINT);
