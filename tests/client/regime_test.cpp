@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The regime on the command line.
+// The regime, and how counts are distributed, on the command line.
 
 #include "cli_fixture.h"
 
@@ -126,6 +126,30 @@ TEST_F(Regimes, SweepsShowWhatElseIsRecordedOfTheirLaunch) {
   EXPECT_EQ(sweeps[1]["provenance"]["kernel_release"], "6.1.0-21-amd64");
   // Both are of one environment, so a lookup that names none has one answer.
   EXPECT_EQ(lookup(at({"--bytes", "1K"})).code, 0);
+}
+
+TEST_F(Cli, ALookupAnswersForTheCountsThatAreAskedFor) {
+  fill();
+  TuningKey key = test_key(1024);
+  key.problem.collective = Collective::all_gather;
+  key.problem.reduce_op = ReduceOp::none;
+  const auto decided = [&](Counts counts, const char* winner) {
+    key.problem.counts = counts;
+    return decision(key, {ranked(winner, 500, 4.0), ranked("mpi.default", 2000, 1.0)});
+  };
+  const std::vector<Decision> all{decided(Counts::equal, "cpu.of_equal"),
+                                  decided(Counts::random, "cpu.of_random")};
+  Store(database).publish(all, "2026-01-01T00:02:00Z");
+  const auto ask = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"lookup", "all_gather", "--bytes", "1K", "--db", database};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return colltune(arguments);
+  };
+  EXPECT_THAT(ask({}).out, HasSubstr("winner       cpu.of_equal"));
+  EXPECT_THAT(ask({"--counts", "random"}).out, HasSubstr("winner       cpu.of_random"));
+  expect_failure(ask({"--counts", "one_large"}), 3, "one_large");
+  expect_failure(ask({"--counts", "odd"}), 2,
+                 "--counts: unknown counts 'odd'; allowed are equal, one_large, random");
 }
 
 }  // namespace
