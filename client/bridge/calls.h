@@ -385,6 +385,7 @@ static inline enum colltune_outcome run_allgatherv(struct place* at, const void*
   const size_t* const starts = colltune_block_starts(at->executor);
   const size_t own = starts[at->rank + 1] - starts[at->rank];
   const struct blocks blocks = {receive, counts, displacements, receive_type};
+  at->error = MPI_SUCCESS; /* of an earlier call, say */
   char* all = packed_blocks(at, &blocks);
   const bool is_copied_back = NULL == all;
   if (is_copied_back) all = colltune_memory(at->executor, 1, starts[at->ranks]);
