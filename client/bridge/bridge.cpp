@@ -40,7 +40,7 @@ struct colltune_executor {
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
   ProgramCall call;  ///< the one that was begun last
-  // Of the last call with a block per rank.
+  // Of the last call with a block per rank; room is made at set-up.
   std::vector<std::size_t> blocks;
   std::vector<std::size_t> block_starts;
   // Of the last reduction: programs rarely change them.
@@ -207,6 +207,11 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     const auto begun = CallTimer::steady_now();
     SetUp done;
     try {
+      // Here, since a rank that lacks memory in a call would leave it alone.
+      int ranks = 0;
+      PMPI_Comm_size(comm, &ranks);
+      made->blocks.reserve(static_cast<std::size_t>(ranks));
+      made->block_starts.reserve(static_cast<std::size_t>(ranks) + 1);
       done = set_up(comm, made->abort_flag, process->settings, process->known_kernels(),
                     process->choices);
     } catch (const Error& error) {  // on all ranks
