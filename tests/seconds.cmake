@@ -13,14 +13,14 @@ set(COLLTUNE_SECONDS
   fresh_launches_test 19
   gpu_check_test 85
   groups_test 35
-  hosts_test 85
+  hosts_test 75
   kernels_composed_random_calls_test 15
   kernels_conformance_mpi_test.np4 24
-  kernels_conformance_threads_test 88
+  kernels_conformance_threads_test 70
   kernels_device_implementation_test 41
   kernels_device_test 80
   kernels_grouped_test 40
-  kernels_internals_test 39
+  kernels_internals_test 10
   kernels_isa_leak_check 19
   kernels_isa_test 10
   kernels_mesh_test 48
@@ -36,7 +36,7 @@ set(COLLTUNE_SECONDS
   nccl_sweep_test 46
   nccl_two_processes_test 29
   open_mpi_component_test 59
-  open_mpi_han_test 103
+  open_mpi_han_test 35
   open_mpi_recorder_test 12
   open_mpi_rules_test 25
   peers_test 15
@@ -46,10 +46,10 @@ set(COLLTUNE_SECONDS
   srun_test 12
   supervise_mpirun_test 15
   supervise_test 30
-  survival_test 121
+  survival_test 100
   sweep_mpi_test.np4 14
   table_file_test 18
   traced_sweep_test 25
   trust_smoke 60
   unlike_ranks_sweep_test 34
-  unlike_ranks_test 30)
+  unlike_ranks_test 15)
