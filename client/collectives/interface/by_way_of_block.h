@@ -12,8 +12,49 @@
 
 namespace colltune {
 
-/// A reduce_scatter in place by one that is not: MPI's in place leaves the result in block 0 and
-/// overwrites the others.
+/// Memory for a rank's own block, so that an all_gather or a reduce_scatter in place can run as one
+/// that is not.
+class OwnBlock {
+ public:
+  /// The buffers of that call, for those of a call in place. Refer to this.
+  [[nodiscard]] CallBuffers instead_of(Collective collective, CallBuffers in_place) {
+    sent_ = {};
+    received_ = {};
+    const bool receives = collective == Collective::reduce_scatter;
+    const std::size_t size = receives ? in_place.receive.size() : in_place.send.size();
+    if (memory_.size() < size) memory_.resize(size);
+    const std::span<std::byte> block = std::span(memory_).first(size);
+    if (receives) {
+      received_ = in_place.receive;
+      in_place.receive = block;
+    } else {
+      sent_ = in_place.send;
+      in_place.send = block;
+    }
+    return in_place;
+  }
+  /// Around each such call.
+  void before_start() {
+    if (!sent_.empty()) std::memcpy(memory_.data(), sent_.data(), sent_.size());
+  }
+  void after_wait() const {
+    if (!received_.empty()) std::memcpy(received_.data(), memory_.data(), received_.size());
+  }
+  /// The next call is not in place.
+  void be_unused() {
+    sent_ = {};
+    received_ = {};
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::span<const std::byte> sent_;  ///< of an all_gather
+  std::span<std::byte> received_;    ///< of a reduce_scatter
+};
+
+/// A call in place by one that is not: a reduce_scatter, since MPI's in place leaves the result in
+/// block 0 and overwrites the others; either, where a rank cannot tell whether the call is in
+/// place.
 class ByWayOfBlock final : public Operation {
  public:
   /// `make` prepares a call that is not in place.
@@ -23,36 +64,39 @@ class ByWayOfBlock final : public Operation {
     operation_ = make(call);
   }
   void bind(const CallBuffers& buffers) override {
-    if (own_.empty()) return operation_->bind(buffers);
-    CallBuffers redirected = buffers;
-    redirected.receive = std::span(block_).first(own_.size());
-    check_bound_sizes({buffers.send, own_}, buffers);
-    operation_->bind(redirected);
-    own_ = buffers.receive;
+    check_bound_sizes(given_, buffers);
+    operation_->bind(is_in_place_ ? own_.instead_of(collective_, buffers) : buffers);
+    given_ = buffers;
   }
   void rebind(const Call& call) override {
     Call redirected = call;
     redirect(redirected);
     operation_->rebind(redirected);
   }
-  void start() override { operation_->start(); }
+  void start() override {
+    own_.before_start();
+    operation_->start();
+  }
   void wait(Deadline deadline) override {
     operation_->wait(deadline);
-    if (!own_.empty()) std::memcpy(own_.data(), block_.data(), own_.size());
+    own_.after_wait();
   }
 
  private:
   void redirect(Call& call) {
-    own_ = {};
-    if (!call.problem.in_place) return;
-    own_ = call.buffers.receive;
-    if (block_.size() < own_.size()) block_.resize(own_.size());
+    collective_ = call.problem.collective;
+    is_in_place_ = call.problem.in_place;
+    given_ = call.buffers;
+    own_.be_unused();
+    if (!is_in_place_) return;
     call.problem.in_place = false;
-    call.buffers.receive = std::span(block_).first(own_.size());
+    call.buffers = own_.instead_of(collective_, call.buffers);
   }
 
-  std::vector<std::byte> block_;
-  std::span<std::byte> own_;  ///< where the result belongs; empty unless in place
+  Collective collective_ = Collective::reduce_scatter;
+  bool is_in_place_ = false;
+  CallBuffers given_;  ///< by the caller
+  OwnBlock own_;
   std::unique_ptr<Operation> operation_;
 };
 

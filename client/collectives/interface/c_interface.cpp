@@ -3,8 +3,11 @@
 // The C interface: converts arguments, calls the classes, and catches all exceptions.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "c_handles.h"
@@ -63,7 +66,10 @@ CollectiveCall call_of(const colltune_collective_call& call) {
           .root = call.root,
           .count = call.count,
           .send = call.send,
-          .receive = call.receive};
+          .receive = call.receive,
+          .counts = call.counts == nullptr && call.ranks == 0
+                        ? std::optional<std::span<const std::size_t>>()
+                        : std::span(call.counts, call.ranks)};
 }
 
 /// The call of `given`, whose mesh is read once for each pair of texts. Belongs to `collectives`.
@@ -183,6 +189,24 @@ int colltune_reduce_scatter(colltune_collectives* collectives, const void* send,
                        error);
 }
 
+int colltune_all_gather_v(colltune_collectives* collectives, const void* send, void* receive,
+                          const size_t* counts, size_t ranks, colltune_type type,
+                          colltune_error* error) {
+  return colltune::run(collectives,
+                       {colltune::Collective::all_gather, colltune::type_of(type),
+                        colltune::ReduceOp::none, 0, 0, send, receive, std::span(counts, ranks)},
+                       error);
+}
+
+int colltune_reduce_scatter_v(colltune_collectives* collectives, const void* send, void* receive,
+                              const size_t* counts, size_t ranks, colltune_type type,
+                              colltune_op op, colltune_error* error) {
+  return colltune::run(collectives,
+                       {colltune::Collective::reduce_scatter, colltune::type_of(type),
+                        colltune::op_of(op), 0, 0, send, receive, std::span(counts, ranks)},
+                       error);
+}
+
 int colltune_broadcast(colltune_collectives* collectives, void* buffer, size_t count,
                        colltune_type type, int root, colltune_error* error) {
   return colltune::run(collectives,
@@ -230,8 +254,10 @@ int colltune_persistent_init(colltune_collectives* collectives,
   return guard_for_c(error, [&] {
     clear_place(persistent, "persistent call");
     colltune::Collectives& of = require(collectives, "collectives").of;
+    // As it was before it had counts.
+    constexpr std::size_t smallest = offsetof(colltune_collective_call, counts);
     const auto own =
-        colltune::current_form(&require(call, "call"), sizeof *call, "colltune_collective_call");
+        colltune::current_form(&require(call, "call"), smallest, "colltune_collective_call");
     *persistent = new colltune_persistent_call{of.prepare(colltune::call_of(own))};
   });
 }

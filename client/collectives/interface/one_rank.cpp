@@ -47,6 +47,11 @@ CollectiveCall as_all_reduce(const MeshReductionCall& call) {
           .receive = call.receive};
 }
 
+/// Whether a call in place runs as one that is not.
+bool runs_apart(const CheckedCall& checked, const OwnBuffers& own) {
+  return own.in_place && checked.has_empty_block;
+}
+
 /// Whether all ranks have this failure, so that they are still in step: what the kernels throw on
 /// all ranks or none.
 bool is_common(const std::exception& error) {
@@ -91,6 +96,7 @@ Collectives::Impl::Impl(OneRankParts parts, Agreement& agreement, const ProgramS
   for (const MeshChoices* const meshes : {&meshes_, &persistent_meshes_})
     for (const std::string& line : meshes->left_out) notes_.push_back("not used: " + line);
   plain_ = std::make_unique<PlainCalls>(parts_.plain, executor_->communicator());
+  blocks_.reserve(static_cast<std::size_t>(ranks_));
   parts_.waits->meanwhile.watch(executor_.get());
   set_up_ = CallTimer::steady_now() - begun;
 }
@@ -146,17 +152,27 @@ void Collectives::Impl::move_alone(const CheckedCall& checked, const OwnBuffers&
 
 void Collectives::Impl::run(const CollectiveCall& call) {
   require_whole();
-  const CheckedCall checked = check_alike(call, ranks_);
+  const CheckedCall checked = check_alike(call, ranks_, blocks_);
   if (ranks_ == 1) {
-    move_alone(checked, check_own(call, checked, rank_, ranks_));
+    move_alone(checked, check_own(call, checked, rank_));
     return;
   }
-  if (checked.block == 0) return;
-  const OwnBuffers own = attempt(false, [&] { return check_own(call, checked, rank_, ranks_); });
+  if (checked.program.message_size == Bytes{}) return;
+  OwnBuffers own = attempt(false, [&] { return check_own(call, checked, rank_); });
+  if (!runs_apart(checked, own)) [[likely]]
+    return run_checked(checked, own);
+  own = {.buffers =
+             attempt(false, [&] { return own_block_.instead_of(call.collective, own.buffers); })};
+  own_block_.before_start();
+  run_checked(checked, own);
+  own_block_.after_wait();
+}
+
+void Collectives::Impl::run_checked(const CheckedCall& checked, const OwnBuffers& own) {
   parts_.waits->meanwhile.begin();
   const std::uint16_t choice = executor_->begin(checked.program);
   if (choice != Choices::library && attempt(true, [&] {
-        return executor_->run(choice, checked.program, own.in_place, own.buffers);
+        return executor_->run(choice, checked.program, own.in_place, own.buffers, checked.blocks);
       })) {
     executor_->finish();
     return;
@@ -206,9 +222,10 @@ Collectives::Impl::Buffers Collectives::Impl::agree_on_buffers(const CollectiveC
   std::optional<Error> refused;
   std::int64_t own = not_valid;
   try {
-    prepared.own = check_own(call, prepared.checked, rank_, ranks_);
-    own = static_cast<std::int64_t>(is_registered(prepared.own.buffers) ? Buffers::registered
-                                                                        : Buffers::anywhere);
+    prepared.own = check_own(call, prepared.checked, rank_);
+    const bool are_registered =
+        !runs_apart(prepared.checked, prepared.own) && is_registered(prepared.own.buffers);
+    own = static_cast<std::int64_t>(are_registered ? Buffers::registered : Buffers::anywhere);
   } catch (const Error& error) {
     refused = error;
   }
@@ -223,29 +240,41 @@ Collectives::Impl::Buffers Collectives::Impl::agree_on_buffers(const CollectiveC
   return static_cast<Buffers>(all);
 }
 
+std::unique_ptr<Operation> Collectives::Impl::prepare_best(const Call& call,
+                                                           const ProgramCall& program,
+                                                           Buffers buffers, std::string& variant) {
+  std::unique_ptr<Operation> operation;
+  if (buffers == Buffers::registered) {
+    Call registered = call;
+    registered.problem.registered = true;
+    operation = prepare_winner(registered_, registered, program, variant);
+  }
+  if (operation == nullptr) operation = prepare_winner(persistent_, call, program, variant);
+  if (operation == nullptr) operation = plain_->prepare(call);
+  return operation;
+}
+
 Collectives::Impl::Prepared Collectives::Impl::prepare(const CollectiveCall& call) {
   require_whole();
-  Prepared prepared{.checked = check_alike(call, ranks_)};
+  Prepared prepared{.checked = check_alike(call, ranks_, blocks_)};
   const CheckedCall& checked = prepared.checked;
   if (ranks_ == 1) {
-    prepared.own = check_own(call, checked, rank_, ranks_);
+    prepared.own = check_own(call, checked, rank_);
     return prepared;
   }
-  if (checked.block == 0) return prepared;
+  if (checked.program.message_size == Bytes{}) return prepared;
   const Buffers buffers = agree_on_buffers(call, prepared);
   Call kernels = kernel_call(checked, prepared.own);
   kernels.is_persistent = true;
   plain_->check(kernels.problem);
-  attempt_together(true, [&] {
-    if (buffers == Buffers::registered) {
-      kernels.problem.registered = true;
-      prepared.operation = prepare_winner(registered_, kernels, checked.program, prepared.variant);
-      kernels.problem.registered = false;
-    }
-    if (prepared.operation == nullptr)
-      prepared.operation = prepare_winner(persistent_, kernels, checked.program, prepared.variant);
-    if (prepared.operation == nullptr) prepared.operation = plain_->prepare(kernels);
+  const auto make = [&](const Call& one) {
+    return prepare_best(one, checked.program, buffers, prepared.variant);
+  };
+  prepared.operation = attempt_together(true, [&]() -> std::unique_ptr<Operation> {
+    if (runs_apart(checked, prepared.own)) return std::make_unique<ByWayOfBlock>(kernels, make);
+    return make(kernels);
   });
+  prepared.checked.blocks = {};  // those of the next call
   count(prepared, std::string(name_of(checked.program.collective)));
   return prepared;
 }
@@ -276,13 +305,13 @@ void Collectives::Impl::run(const MeshReductionCall& call) {
   MeshCalls::Mesh* mesh = calls.find(call.mesh);
   if (mesh == nullptr) check_mesh(call.mesh);
   const CollectiveCall as_one = as_all_reduce(call);
-  const CheckedCall checked = check_alike(as_one, ranks_);
+  const CheckedCall checked = check_alike(as_one, ranks_, blocks_);
   if (ranks_ == 1) {
-    move_alone(checked, check_own(as_one, checked, rank_, ranks_));
+    move_alone(checked, check_own(as_one, checked, rank_));
     return;
   }
-  if (checked.block == 0) return;
-  const OwnBuffers own = attempt(false, [&] { return check_own(as_one, checked, rank_, ranks_); });
+  if (checked.program.message_size == Bytes{}) return;
+  const OwnBuffers own = attempt(false, [&] { return check_own(as_one, checked, rank_); });
   const Call kernels = kernel_call(checked, own);
   plain_->check(kernels.problem);
   if (mesh == nullptr) mesh = &calls.add(call.mesh);
@@ -329,13 +358,13 @@ Collectives::Impl::Prepared Collectives::Impl::prepare(const MeshReductionCall& 
   require_whole();
   check_mesh(call.mesh);
   const CollectiveCall as_one = as_all_reduce(call);
-  Prepared prepared{.checked = check_alike(as_one, ranks_)};
+  Prepared prepared{.checked = check_alike(as_one, ranks_, blocks_)};
   const CheckedCall& checked = prepared.checked;
   if (ranks_ == 1) {
-    prepared.own = check_own(as_one, checked, rank_, ranks_);
+    prepared.own = check_own(as_one, checked, rank_);
     return prepared;
   }
-  if (checked.block == 0) return prepared;
+  if (checked.program.message_size == Bytes{}) return prepared;
   (void)agree_on_buffers(as_one, prepared);
   Call kernels = kernel_call(checked, prepared.own);
   plain_->check(kernels.problem);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "by_way_of_block.h"
 #include "call_check.h"
 #include "colltune/collectives/agreed_choices.h"
 #include "colltune/collectives/collectives.h"
@@ -98,6 +99,11 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   /// Where the times of a persistent call go; `plain`: what it is if it has no variant.
   void count(Prepared & prepared, const std::string& plain);
   [[nodiscard]] bool is_registered(const CallBuffers& buffers) const;
+  /// A single call, on buffers that are its own.
+  void run_checked(const CheckedCall& checked, const OwnBuffers& own);
+  /// Collective: what runs a persistent call; sets `variant`, unless that is the plain one.
+  [[nodiscard]] std::unique_ptr<Operation> prepare_best(
+      const Call& call, const ProgramCall& program, Buffers buffers, std::string& variant);
   /// Collective: the winner among `choices`, prepared; null if there is none.
   [[nodiscard]] std::unique_ptr<Operation> prepare_winner(
       const Choices& choices, Call call, const ProgramCall& program, std::string& variant);
@@ -123,6 +129,9 @@ class [[gnu::visibility("hidden")]] Collectives::Impl {
   std::uint64_t persistent_calls_ = 0;                     ///< that were prepared
   std::chrono::nanoseconds set_up_{};                      ///< how long it took
   std::unique_ptr<PlainCalls> plain_;
+  // Of the call that is made or prepared:
+  std::vector<std::size_t> blocks_;        ///< their lengths, if counts are unequal
+  OwnBlock own_block_;                     ///< of single calls in place that run as others
   std::unique_ptr<Subgroups> subgroups_;   ///< of mesh reductions; null: there was none yet
   std::unique_ptr<MeshCalls> mesh_calls_;  ///< null: there was no single one yet
   CallTimer mesh_timer_{CallTimer::steady_now};

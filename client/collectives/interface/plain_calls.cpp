@@ -44,11 +44,13 @@ PlainWay make_thread_way(std::shared_ptr<const Implementations> catalogue) {
 }
 
 void PlainCalls::check(const Problem& problem) const {
-  const std::size_t elements = block_elements(problem, communicator_.size());
+  const bool has_equal_counts = problem.counts == Counts::equal;
+  const std::size_t elements = block_elements(problem, has_equal_counts ? communicator_.size() : 1);
   if (way_.most_elements && elements > *way_.most_elements)
     throw Error(StatusCode::invalid_argument,
-                fmt::format("{}: a block of {} elements; the MPI library takes at most {}",
-                            describe(problem), elements, *way_.most_elements));
+                fmt::format("{}: {} of {} elements; the MPI library takes at most {}",
+                            describe(problem), has_equal_counts ? "a block" : "blocks together",
+                            elements, *way_.most_elements));
 }
 
 bool PlainCalls::needs_block(const Problem& problem) const {
@@ -56,7 +58,9 @@ bool PlainCalls::needs_block(const Problem& problem) const {
 }
 
 Operation& PlainCalls::next(const Call& call) {
-  auto& operation = operations_[static_cast<std::size_t>(call.problem.collective)];
+  Operations& operations =
+      call.problem.counts == Counts::equal ? of_equal_counts_ : of_unequal_counts_;
+  auto& operation = operations[static_cast<std::size_t>(call.problem.collective)];
   if (operation != nullptr) {
     operation->rebind(call);
     return *operation;

@@ -21,7 +21,7 @@ inline constexpr Bytes any_size{std::uint64_t{1} << 46U};
 struct PlainWay {
   /// Prepares a call. Collective where it waits for others. Throws Error on all ranks or none.
   std::function<std::unique_ptr<Operation>(Communicator&, const Call&)> prepare;
-  /// Of elements in a block; nothing: any.
+  /// Of elements in a block, or in all blocks together if counts are unequal; nothing: any.
   std::optional<std::size_t> most_elements{};
   /// Whether a reduce_scatter in place can be prepared.
   bool scatters_in_place = true;
@@ -45,7 +45,7 @@ class PlainCalls {
       : way_(std::move(way)), communicator_(communicator) {}
 
   /// Throws Error(invalid_argument) if it could not be done, on all ranks or none: it looks at
-  /// nothing but type and size.
+  /// nothing but type, size and counts.
   void check(const Problem& problem) const;
   /// The operation for the call, which starts next; collective if it is the first of its
   /// collective. Belongs to this. Throws Error on all ranks or none, except for RankMissing.
@@ -58,7 +58,10 @@ class PlainCalls {
 
   PlainWay way_;
   Communicator& communicator_;
-  std::array<std::unique_ptr<Operation>, enum_names(Collective{}).size()> operations_;
+  /// By collective; those for unequal counts apart, since the library has other functions for them.
+  using Operations = std::array<std::unique_ptr<Operation>, enum_names(Collective{}).size()>;
+  Operations of_equal_counts_;
+  Operations of_unequal_counts_;
 };
 
 }  // namespace colltune

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "colltune/collectives/collectives.h"
+#include "colltune/kernels/verification/oracle.h"
 
 namespace colltune::test {
 
@@ -16,11 +17,16 @@ namespace colltune::test {
 struct WantedCall {
   CollectiveCall call;
   bool in_place = false;
+  /// CollectiveCall::counts; empty: none.
+  std::vector<std::size_t> counts{};
 };
 
-/// All collectives, types and operators; some sizes; the first and the last rank as root; in place
-/// and not. `thorough`: all types, more sizes.
+/// All collectives, types and operators; some sizes, and lists of counts; the first and the last
+/// rank as root; in place and not. `thorough`: all types, more sizes.
 [[nodiscard]] std::vector<WantedCall> all_calls(int ranks, bool thorough = true);
+
+/// Which of `asked` have unequal counts.
+[[nodiscard]] std::vector<WantedCall> of_unequal_counts(std::span<const WantedCall> asked);
 
 /// Memory for one of a call's two buffers, aligned to 8 bytes at least.
 using GetMemory = std::function<std::span<std::byte>(std::size_t bytes)>;
@@ -30,6 +36,8 @@ class CheckedBuffers {
  public:
   /// `memory`: where the buffers lie; null: in memory of this.
   CheckedBuffers(const WantedCall& asked, int rank, int ranks, const GetMemory& memory = nullptr);
+  CheckedBuffers(const CheckedBuffers&) = delete;
+  CheckedBuffers& operator=(const CheckedBuffers&) = delete;
 
   /// With these buffers.
   [[nodiscard]] const CollectiveCall& call() const { return call_; }
@@ -39,7 +47,10 @@ class CheckedBuffers {
   void expect_result(std::uint64_t seed) const;
 
  private:
+  [[nodiscard]] VerifiedCall verified(std::uint64_t seed) const;
+
   CollectiveCall call_;
+  std::vector<std::size_t> counts_;
   bool in_place_;
   int rank_;
   int ranks_;

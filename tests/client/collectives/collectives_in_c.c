@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "collectives_in_c.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { most_ranks = 8, count = 3 };
@@ -40,6 +41,71 @@ static const char* use_persistent(colltune_collectives* collectives) {
     return "a wait without start";
   colltune_persistent_free(persistent);
   colltune_symmetric_free(buffer);
+  return NULL;
+}
+
+/* Rank r has a block of r elements: 1000 * r and up. */
+static const char* use_counts(colltune_collectives* collectives) {
+  const int ranks = colltune_collectives_size(collectives);
+  const int rank = colltune_collectives_rank(collectives);
+  size_t counts[most_ranks];
+  int32_t own[most_ranks];
+  int32_t all[most_ranks * most_ranks];
+  int32_t expected[most_ranks * most_ranks];
+  int elements = 0;
+  int first = 0; /* of the own block */
+  colltune_error error = {.struct_size = sizeof error};
+  for (int r = 0; r < ranks; ++r) {
+    if (r == rank) first = elements;
+    counts[r] = (size_t)r;
+    for (int i = 0; i < r; ++i) expected[elements++] = 1000 * r + i;
+  }
+  for (int i = 0; i < rank; ++i) own[i] = 1000 * rank + i;
+  if (colltune_all_gather_v(collectives, own, all, counts, (size_t)ranks, COLLTUNE_I32, &error) !=
+      0)
+    return "colltune_all_gather_v";
+  for (int i = 0; i < elements; ++i)
+    if (all[i] != expected[i]) return "the result of all_gather_v";
+  if (colltune_reduce_scatter_v(collectives, all, own, counts, (size_t)ranks, COLLTUNE_I32,
+                                COLLTUNE_SUM, &error) != 0)
+    return "colltune_reduce_scatter_v";
+  for (int i = 0; i < rank; ++i)
+    if (own[i] != ranks * expected[first + i]) return "the result of reduce_scatter_v";
+
+  const colltune_collective_call call = {.struct_size = sizeof call,
+                                         .collective = COLLTUNE_KIND_ALL_GATHER,
+                                         .type = COLLTUNE_I32,
+                                         .send = own,
+                                         .receive = all,
+                                         .counts = counts,
+                                         .ranks = (size_t)ranks};
+  colltune_persistent_call* persistent = NULL;
+  if (colltune_persistent_init(collectives, &call, &persistent, &error) != 0)
+    return "colltune_persistent_init with counts";
+  for (size_t r = 0; r < (size_t)ranks; ++r) counts[r] = 99; /* no longer read */
+  for (int32_t turn = 1; turn <= 3; ++turn) {
+    for (int i = 0; i < rank; ++i) own[i] = turn * (1000 * rank + i);
+    if (colltune_persistent_start(persistent, &error) != 0 ||
+        colltune_persistent_wait(persistent, &error) != 0)
+      return "a persistent call with counts";
+    for (int i = 0; i < elements; ++i)
+      if (all[i] != turn * expected[i]) return "the result of a persistent call with counts";
+  }
+  colltune_persistent_free(persistent);
+
+  /* A caller that was built before calls had counts: what lies behind its structure is not its. */
+  colltune_collective_call older = call;
+  older.struct_size = offsetof(colltune_collective_call, counts);
+  older.count = 1;
+  own[0] = rank;
+  if (colltune_persistent_init(collectives, &older, &persistent, &error) != 0)
+    return "colltune_persistent_init of an older caller";
+  if (colltune_persistent_start(persistent, &error) != 0 ||
+      colltune_persistent_wait(persistent, &error) != 0)
+    return "a persistent call of an older caller";
+  for (int r = 0; r < ranks; ++r)
+    if (all[r] != r) return "the result of an older caller's call";
+  colltune_persistent_free(persistent);
   return NULL;
 }
 
@@ -130,7 +196,8 @@ const char* use_collectives_in_c(colltune_collectives* collectives) {
   const char* const report = colltune_collectives_report(collectives);
   if (report == NULL || strstr(report, "report of rank ") == NULL)
     return "colltune_collectives_report";
-  return use_persistent(collectives);
+  const char* const of_counts = use_counts(collectives);
+  return of_counts != NULL ? of_counts : use_persistent(collectives);
 }
 
 const char* misuse_collectives_in_c(colltune_collectives* collectives) {
@@ -155,6 +222,16 @@ const char* misuse_collectives_in_c(colltune_collectives* collectives) {
   if (colltune_all_reduce(collectives, &one, &to, SIZE_MAX / 4, COLLTUNE_I32, COLLTUNE_SUM,
                           &error) != 3)
     return "more than an address space";
+  const size_t counts[most_ranks + 1] = {1};
+  if (colltune_all_gather_v(collectives, &one, &to, NULL, 1, COLLTUNE_I32, &error) != 3 ||
+      strstr(error.message, "all_gather: the list of counts is null") == NULL ||
+      colltune_reduce_scatter_v(collectives, &one, &to, NULL, 0, COLLTUNE_I32, COLLTUNE_SUM,
+                                &error) != 3)
+    return "no list of counts";
+  if (colltune_reduce_scatter_v(collectives, &one, &to, counts, most_ranks + 1, COLLTUNE_I32,
+                                COLLTUNE_SUM, &error) != 3 ||
+      strstr(error.message, "the list has 9 counts") == NULL)
+    return "a list of counts of other ranks";
   colltune_collective_call call = {.struct_size = sizeof call,
                                    .collective = (colltune_collective_kind)8,
                                    .type = COLLTUNE_I32,

@@ -56,6 +56,16 @@ int MPI_Allgather(const void* send, int count, MPI_Datatype type, void* receive,
   ++seen_by_tools;
   return PMPI_Allgather(send, count, type, receive, receive_count, receive_type, comm);
 }
+int MPI_Allgatherv(const void* send, int count, MPI_Datatype type, void* receive, const int* counts,
+                   const int* displacements, MPI_Datatype receive_type, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Allgatherv(send, count, type, receive, counts, displacements, receive_type, comm);
+}
+int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type,
+                       MPI_Op op, MPI_Comm comm) {
+  ++seen_by_tools;
+  return PMPI_Reduce_scatter(send, receive, counts, type, op, comm);
+}
 int MPI_Alltoall(const void* send, int count, MPI_Datatype type, void* receive, int receive_count,
                  MPI_Datatype receive_type, MPI_Comm comm) {
   ++seen_by_tools;
@@ -155,6 +165,7 @@ TEST(OverMpi, TheLibraryGivesTheReferencesResults) {
                                                            one.call.data_type == DataType::i32)))
       some.push_back(one);
   EXPECT_EQ(expect_all_persistent(collectives, some), 0);
+  EXPECT_EQ(expect_all_persistent(collectives, test::of_unequal_counts(asked)), 0);
 }
 
 TEST(OverMpi, WinnersGiveTheReferencesResults) {
@@ -481,6 +492,23 @@ TEST(OverMpi, RefusesBlocksBeyondTheLibrarysCounts) {
   const auto too_many = static_cast<std::size_t>(std::numeric_limits<int>::max()) + 1;
   EXPECT_THAT(failure_of([&] { collectives.broadcast(never_read, too_many, DataType::u8, 0); }),
               AllOf(StartsWith("3: "), HasSubstr("takes at most 2147483647")));
+  // Where counts are unequal MPI counts from the start of the message.
+  std::vector<std::size_t> counts(static_cast<std::size_t>(world_size()), 1);
+  counts.back() = too_many - 1;
+  EXPECT_THAT(failure_of([&] {
+                (void)collectives.prepare({.collective = Collective::all_gather,
+                                           .send = never_read,
+                                           .receive = never_read + (std::size_t{1} << 33U),
+                                           .counts = counts});
+              }),
+              AllOf(StartsWith("3: "), HasSubstr("blocks together of "),
+                    HasSubstr("takes at most 2147483647")));
+  counts.pop_back();
+  EXPECT_THAT(failure_of([&] {
+                collectives.all_gather(never_read, never_read + (std::size_t{1} << 33U), counts,
+                                       DataType::u8);
+              }),
+              AllOf(StartsWith("3: "), HasSubstr("it needs one for each of the")));
   sum_once(collectives);
 }
 

@@ -53,9 +53,7 @@ class Planter {
                         .reduce_op = ReduceOp::none,
                         .registered = registered,
                         .counts = counts.value};
-        if (counts.value != Counts::equal &&
-            (!may_have_unequal_counts(problem) || calling != Calling::each))
-          continue;
+        if (counts.value != Counts::equal && !may_have_unequal_counts(problem)) continue;
         if (!shape_of(collective.value).reduces) {
           plant_sizes(topology, problem);
           continue;

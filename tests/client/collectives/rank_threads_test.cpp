@@ -19,6 +19,7 @@ namespace {
 
 using test::all_calls;
 using test::failure_of;
+using test::of_unequal_counts;
 using test::on_threads;
 using test::sum_once;
 using test::table_for;
@@ -34,15 +35,17 @@ class WinnersOverThreads : public ::testing::TestWithParam<int> {};
 
 TEST_P(OverThreads, PlainCallsGiveTheReferencesResults) {
   const std::vector<WantedCall> asked = all_calls(GetParam(), GetParam() <= 4);
-  EXPECT_THAT(on_threads(GetParam(), {},
-                         [&](Collectives& collectives) {
-                           EXPECT_EQ(collectives.size(), GetParam());
-                           expect_all(collectives, asked);
-                           EXPECT_EQ(expect_all_persistent(
-                                         collectives, std::span(asked).first(asked.size() / 8)),
-                                     0);
-                         }),
-              Each(""));
+  EXPECT_THAT(
+      on_threads(GetParam(), {},
+                 [&](Collectives& collectives) {
+                   EXPECT_EQ(collectives.size(), GetParam());
+                   expect_all(collectives, asked);
+                   EXPECT_EQ(
+                       expect_all_persistent(collectives, std::span(asked).first(asked.size() / 8)),
+                       0);
+                   EXPECT_EQ(expect_all_persistent(collectives, of_unequal_counts(asked)), 0);
+                 }),
+      Each(""));
 }
 
 TEST_P(WinnersOverThreads, GiveTheReferencesResults) {

@@ -138,6 +138,17 @@ int colltune_gather(colltune_collectives* collectives, const void* send, void* r
 int colltune_scatter(colltune_collectives* collectives, const void* send, void* receive,
                      size_t count, colltune_type type, int root, colltune_error* error);
 
+/* With a block of another length for each rank, as MPI_Allgatherv and MPI_Reduce_scatter: `counts`
+ * gives the elements of each rank's block, which may be 0, in the order of the ranks; `ranks`: how
+ * many it lists, which must be as many as the communicator has. In the buffer of all blocks they
+ * lie one behind the other. The list is the same on all ranks, and only read during the call. */
+int colltune_all_gather_v(colltune_collectives* collectives, const void* send, void* receive,
+                          const size_t* counts, size_t ranks, colltune_type type,
+                          colltune_error* error);
+int colltune_reduce_scatter_v(colltune_collectives* collectives, const void* send, void* receive,
+                              const size_t* counts, size_t ranks, colltune_type type,
+                              colltune_op op, colltune_error* error);
+
 /* A call by its parts; of a broadcast, `receive` is the buffer. */
 typedef struct colltune_collective_call {
   size_t struct_size;
@@ -148,6 +159,10 @@ typedef struct colltune_collective_call {
   size_t count;
   const void* send;
   void* receive;
+  /* Of an all_gather or a reduce_scatter with unequal blocks, as colltune_all_gather_v has them;
+   * `count` is 0 then. Else NULL and 0. */
+  const size_t* counts;
+  size_t ranks;
 } colltune_collective_call;
 
 /* Collective: prepares a call that is made again and again on these buffers. It runs what the table

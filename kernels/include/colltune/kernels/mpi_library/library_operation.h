@@ -14,8 +14,8 @@ namespace colltune {
 /// MPI lacks (f16, bf16, fp8, avg) is composed from what it has. Of a persistent call its ordinary
 /// or its persistent form, whichever is the faster one here; then collective. Calls MPI by its
 /// profiling names (PMPI_), so tools do not take it for a call of the program. A broadcast is in
-/// place, a reduce_scatter is not; a block has at most INT_MAX elements. Only in builds with MPI,
-/// and for communicators over MPI.
+/// place, a reduce_scatter is not; a block has at most INT_MAX elements, and so have all of unequal
+/// lengths together. Only in builds with MPI, and for communicators over MPI.
 [[nodiscard]] std::unique_ptr<Operation> make_library_operation(Communicator& communicator,
                                                                 const Call& call,
                                                                 Deadline deadline);

@@ -43,6 +43,10 @@ struct CollectivesOptions {
 /// all_reduce, reduce and all_to_all; block `rank` for all_gather, reduce_scatter, gather and
 /// scatter. All ranks call in place or none; in reduce, gather and scatter only the root can. A
 /// broadcast has one buffer, `receive`. Buffers that overlap otherwise are an error.
+///
+/// The blocks of an all_gather and a reduce_scatter may have unequal lengths, as in MPI_Allgatherv
+/// and MPI_Reduce_scatter: `counts` gives the elements of each rank's block, which may be 0, in the
+/// order of the ranks, instead of `count`. In a buffer of all blocks they lie one behind the other.
 struct CollectiveCall {
   Collective collective = Collective::all_reduce;
   DataType data_type = DataType::u8;
@@ -51,6 +55,8 @@ struct CollectiveCall {
   std::size_t count = 0;
   const void* send = nullptr;
   void* receive = nullptr;
+  /// Only read while the call is made or prepared. `count` is 0 then.
+  std::optional<std::span<const std::size_t>> counts{};
 };
 
 /// A mesh reduction on one rank: all_reduces of one tensor of `count` elements, one after another,
@@ -90,8 +96,9 @@ class SymmetricBuffer;
 
 /// The collectives of one communicator on one rank, run by the measured winners of a table file.
 /// What runs is chosen by rank 0 when the object is made, and depends on nothing but what all ranks
-/// give alike: the bytes of a call that moves data; type, operator and count of a reduction. Where
-/// the table has no winner the MPI library's own collective runs; over threads a plain one of ours.
+/// give alike: the bytes of a call that moves data; type, operator and count of a reduction; the
+/// list of counts. Where the table has no winner the MPI library's own collective runs; over
+/// threads a plain one of ours.
 ///
 /// Not thread-safe: the ranks make their calls in one order. Objects of different communicators may
 /// be used at the same time. Calls wait for late ranks without end.
@@ -120,9 +127,18 @@ class [[gnu::visibility("default")]] Collectives {
   void all_gather(const void* send, void* receive, std::size_t count, DataType type) {
     run({Collective::all_gather, type, ReduceOp::none, 0, count, send, receive});
   }
+  /// With a block of another length for each rank (CollectiveCall::counts).
+  void all_gather(const void* send, void* receive, std::span<const std::size_t> counts,
+                  DataType type) {
+    run({Collective::all_gather, type, ReduceOp::none, 0, 0, send, receive, counts});
+  }
   void reduce_scatter(const void* send, void* receive, std::size_t count, DataType type,
                       ReduceOp op) {
     run({Collective::reduce_scatter, type, op, 0, count, send, receive});
+  }
+  void reduce_scatter(const void* send, void* receive, std::span<const std::size_t> counts,
+                      DataType type, ReduceOp op) {
+    run({Collective::reduce_scatter, type, op, 0, 0, send, receive, counts});
   }
   void broadcast(void* buffer, std::size_t count, DataType type, int root) {
     run({Collective::broadcast, type, ReduceOp::none, root, count, nullptr, buffer});
