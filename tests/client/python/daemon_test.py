@@ -13,7 +13,7 @@ from planted import QUESTION, Daemon, PlantedTest
 class DaemonTest(PlantedTest):
     def test_a_fetched_table_answers_as_a_file_does(self):
         with Daemon(self.folder) as daemon, colltune.open(server=daemon.address, timeout=60) as table:
-            self.assertEqual((table.generation, table.decisions), (1, 3))
+            self.assertEqual((table.generation, table.decisions), (1, 5))
             answer = table.find(**QUESTION)
             self.assertEqual((answer.variant, answer.time_ns), ("cpu.one_shot{n=2}", 1000))
             with colltune.open(server=daemon.address, digest=table.digest, timeout=60) as again:
@@ -43,6 +43,15 @@ class DaemonTest(PlantedTest):
         with Daemon(self.folder) as daemon:
             answer = colltune.lookup_once(**QUESTION, server=daemon.address, timeout=60)
             self.assertEqual((answer.variant, answer.guess, answer.generation), ("cpu.one_shot{n=2}", "", 1))
+
+    def test_a_single_question_about_counts(self):
+        question = {**QUESTION, "collective": "all_gather"}
+        with Daemon(self.folder) as daemon, colltune.Client(daemon.address, timeout=60) as client:
+            self.assertEqual(client.lookup_once(**question).variant, "cpu.of_equal")
+            self.assertEqual(client.lookup_once(**question, counts="random").variant, "cpu.of_random")
+            with self.assertRaises(colltune.Error) as caught:
+                client.lookup_once(**question, counts="one_large")
+            self.assertEqual(caught.exception.name, "not_found")
 
     def test_a_size_that_was_not_measured_has_a_prediction(self):
         question = {**QUESTION, "bytes": 2048}

@@ -4,8 +4,9 @@
 //   planted_answers table FILE GENERATION [WORLDS]    a table file of that generation
 //   planted_answers publish DATABASE                  one more generation of a database
 //   planted_answers publish_two_worlds DATABASE       one that answers for other numbers of ranks
-// Of the first two: all_reduce f32 of 1 KiB and 4 KiB on 1 x 2 ranks, a gather, and all_reduce on
-// WORLDS further numbers of nodes. The third: models/two_worlds.h.
+// Of the first two: all_reduce f32 of 1 KiB and 4 KiB on 1 x 2 ranks, a gather, an all_gather of
+// equal and of random counts, and all_reduce on WORLDS further numbers of nodes. The third:
+// models/two_worlds.h.
 
 #include <fstream>
 #include <functional>
@@ -31,10 +32,18 @@ std::vector<Decision> planted(std::uint64_t generation, int worlds) {
       decision(gather, {ranked("mpi.gather_tuned{algorithm=linear_sync,segment_size=0}", 800, 1.2),
                         ranked("mpi.default", 960, 1.0)});
   of_gather.ranked[0].family = "mpi";
-  std::vector<Decision> all{
-      decision(test_key(1024),
-               {ranked("cpu.one_shot{n=2}", faster, 2.0), ranked("mpi.default", 2 * faster, 1.0)}),
-      decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}), of_gather};
+  const auto all_gather = [&](Counts counts, const char* winner, int median_ns) {
+    TuningKey key = gather;
+    key.problem.collective = Collective::all_gather;
+    key.problem.counts = counts;
+    return decision(key,
+                    {ranked(winner, median_ns, 2.0), ranked("mpi.default", 2 * median_ns, 1.0)});
+  };
+  std::vector<Decision> all{decision(test_key(1024), {ranked("cpu.one_shot{n=2}", faster, 2.0),
+                                                      ranked("mpi.default", 2 * faster, 1.0)}),
+                            decision(test_key(4096), {ranked("mpi.default", 9000, 1.0)}), of_gather,
+                            all_gather(Counts::equal, "cpu.of_equal", 700),
+                            all_gather(Counts::random, "cpu.of_random", 1100)};
   for (int nodes = 2; nodes < 2 + worlds; ++nodes) {
     Topology topology = test_topology();
     topology.nodes = nodes;

@@ -20,7 +20,7 @@ class TableTest(PlantedTest):
     def test_says_which_table_it_is(self):
         with colltune.open(path=self.path) as table:
             self.assertEqual((table.generation, table.generation_digest, table.store), (7, "content 7", "store"))
-            self.assertEqual((len(table.digest), len(table.environment), table.decisions), (32, 32, 3))
+            self.assertEqual((len(table.digest), len(table.environment), table.decisions), (32, 32, 5))
             with colltune.open(path=str(self.path), digest=table.digest) as again:
                 self.assertEqual(again.digest, table.digest)
 
@@ -60,6 +60,30 @@ class TableTest(PlantedTest):
                 self.assertEqual(whole, answer)
                 self.assertEqual((whole.variant, whole.time_ns, whole.baseline, whole.baseline_time_ns, whole.status),
                                  (answer.variant, answer.time_ns, answer.baseline, answer.baseline_time_ns, answer.status))
+
+    def test_finds_by_counts(self):
+        question = {**QUESTION, "collective": "all_gather"}
+        expected = [(None, "cpu.of_equal", 700), ("equal", "cpu.of_equal", 700), ("random", "cpu.of_random", 1100)]
+        with colltune.open(path=self.path) as table:
+            for _ in range(2):  # the second time without a lookup
+                for counts, variant, time_ns in expected:
+                    with self.subTest(counts=counts):
+                        answer = table.find(**question, counts=counts)
+                        self.assertEqual((answer.variant, answer.time_ns), (variant, time_ns))
+                        self.assertEqual((answer.ranked[0].variant, answer.ranked[0].median_ns), (variant, time_ns))
+                        self.assertEqual(table.find(**question, counts=counts, at_least="any_environment"), answer)
+            self.assertEqual(table.find(**question).variant, "cpu.of_equal")
+            answers = table.find_many([{**question, "counts": counts} for counts, _, _ in expected])
+            self.assertEqual([(one.variant, one.time_ns) for one in answers], [one[1:] for one in expected])
+            for counts, collective, name, part in [
+                    ("one_large", "all_gather", "not_found", "one_large"),
+                    ("odd", "all_gather", "invalid_argument", "unknown counts 'odd'; allowed are equal, one_large, random"),
+                    ("random", "all_reduce", "invalid_argument", "unequal ones are for all_gather and reduce_scatter"),
+                    (7, "all_gather", "invalid_argument", "counts is 7, and must be a text")]:
+                with self.subTest(counts=counts), self.assertRaises(colltune.Error) as caught:
+                    table.find(**{**question, "collective": collective}, counts=counts)
+                self.assertEqual(caught.exception.name, name)
+                self.assertIn(part, caught.exception.message)
 
     def test_finds_many(self):
         with colltune.open(path=self.path) as table:
