@@ -291,6 +291,9 @@ def commands(folder, good):
     yield Case("collective", 2, ["all_reduced", "all_gather"],
                [TOOL, "lookup", "all_reduced", "--bytes", "1K", "--dtype", "f32", "--db", str(good)])
     yield Case("option", 2, ["colour"], [AGENT, "sweep", "--config", str(folder / "good.json"), "--db", "x.db", "--colour"])
+    for rounds in ("11", "1001", "0", "-1", "12.5", "many", "99999999999"):
+        yield Case(f"--most-rounds {rounds}", 2, ["--most-rounds", re.escape(rounds), "12 to 1000|12 - 1000"],
+                   [AGENT, "sweep", "--config", str(folder / "good.json"), "--db", str(good), "--most-rounds", rounds], [good])
     yield Case("no rank", 2, ["--ranks-per-node", "at least 1"],
                [*lookup, "--bytes", "1K", "--dtype", "f32", "--ranks-per-node", "0"])
     yield Case("export to a folder", 2, ["it is a folder"], [TOOL, "export", "json", "--db", str(good), "-o", str(folder)], [good])

@@ -66,6 +66,18 @@ for _ in $(seq 200); do
 done
 [ "$noticed" = yes ] || fail "the daemon does not notice generation 2"
 
+# A visit has the rounds that are allowed and no more, where no precision ends it before (12 are the fewest of any visit).
+echo '{"version": 1, "collectives": ["all_reduce"], "sizes": "64KiB", "budget_seconds": 120, "passes": 2, "precision": 0,
+ "soak": {"runs": 20, "seconds": 0.1}, "implementations": {"include": ["mpi.all_reduce", "cpu.all_reduce_one_shot"]},
+ "parameters": {"cpu.*": {"access": ["staged"], "chunk": [65536], "stores": ["cached"]}}}' >"$work/rounds.json"
+for most in 12 40; do
+  expect_code 0 "${mpirun[@]}" -n 2 "$agent" sweep --most-rounds "$most" --config "$work/rounds.json" --db "$work/rounds.$most.db" --quiet \
+    ${allow[@]+"${allow[@]}"}
+  expect_code 0 "$colltune" show measurements --db "$work/rounds.$most.db" --json
+  rounds="max(-(-len(row['samples_ns']) // row['samples_per_round']) for row in data)"
+  expect_json "$rounds <= $most and ($rounds > 12) == ($most > 12)"
+done
+
 # A results file makes the same database elsewhere; twice is once.
 expect_code 0 "$colltune" import "$work/results.jsonl" --db "$work/imported.db"
 expect_code 0 "$colltune" lookup "${question[@]}" --db "$work/imported.db" --json
