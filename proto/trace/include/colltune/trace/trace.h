@@ -243,7 +243,7 @@ class CallCounts {
 
 /// Why calls are not measured, or no variant serves them. Printed by name.
 enum class Unserved {
-  nonblocking,
+  nonblocking,  ///< no kernel runs its steps one by one: client/open_mpi/README.md
   persistent,
   irregular,
   other_operation,    ///< none of the eight collectives
