@@ -254,43 +254,60 @@ static inline bool is_side(const void* buffer, int count, MPI_Datatype type) {
 static inline bool are_apart(const void* send, const void* receive, int count) {
   return !REFUSES_ALIASES || send != receive || 0 == count;
 }
+/* Whether MPICH takes the block that a rank gives for its own one among all blocks, `place`
+   elements behind their beginning. It counts in sizes, not in extents, and only where the types are
+   one. */
+static inline bool is_own_block(const void* block, MPI_Datatype block_type, const void* all,
+                                MPI_Datatype type, MPI_Aint place) {
+  return REFUSES_ALIASES && block_type == type &&
+         block == (const char*)all + place * (MPI_Aint)bytes_of(type, 1);
+}
 static inline bool is_rank(const struct known* known, int root) {
   return root >= 0 && root < known->place.ranks;
 }
-static inline bool is_move(const void* send, int send_count, MPI_Datatype send_type,
-                           const void* receive, int receive_count, MPI_Datatype receive_type) {
-  if (!is_side(receive, receive_count, receive_type)) return false;
-  if (MPI_IN_PLACE == send) return true;
-  return is_side(send, send_count, send_type) && are_apart(send, receive, send_count);
+/* `inner`: a rank's block, or all of them in an alltoall; `place`: which of the blocks of `outer`
+   it must not be. */
+static inline bool is_move(const void* inner, int inner_count, MPI_Datatype inner_type,
+                           const void* outer, int outer_count, MPI_Datatype outer_type, int place) {
+  if (!is_side(outer, outer_count, outer_type)) return false;
+  if (MPI_IN_PLACE == inner) return true;
+  if (!is_side(inner, inner_count, inner_type)) return false;
+  return inner_count != outer_count || 0 == inner_count ||
+         !is_own_block(inner, inner_type, outer, outer_type, (MPI_Aint)place * outer_count);
 }
-static inline bool is_reduction(const void* send, const void* receive, int count, MPI_Datatype type,
-                                MPI_Op op) {
-  if (MPI_OP_NULL == op || !is_side(receive, count, type)) return false;
-  return MPI_IN_PLACE == send || (is_side(send, count, type) && are_apart(send, receive, count));
+/* Of a reduce_scatter the counts differ. */
+static inline bool is_reduction(const void* send, int send_count, const void* receive,
+                                int receive_count, MPI_Datatype type, MPI_Op op) {
+  if (MPI_OP_NULL == op || !is_side(receive, receive_count, type)) return false;
+  return MPI_IN_PLACE == send ||
+         (is_side(send, send_count, type) && are_apart(send, receive, send_count));
 }
 static inline bool is_right_allreduce(const struct known* known, const void* send, void* receive,
                                       int count, MPI_Datatype type, MPI_Op op) {
   (void)known;
-  return is_reduction(send, receive, count, type, op);
+  return is_reduction(send, count, receive, count, type, op);
 }
 static inline bool is_right_reduce_scatter_block(const struct known* known, const void* send,
                                                  void* receive, int count, MPI_Datatype type,
                                                  MPI_Op op) {
   (void)known;
-  return is_reduction(send, receive, count, type, op);
+  return is_reduction(send, count, receive, count, type, op);
 }
 static inline bool is_right_reduce_scatter(const struct known* known, const void* send,
                                            void* receive, const int* counts, MPI_Datatype type,
                                            MPI_Op op) {
   if (NULL == counts) return false;
-  for (int rank = 0; rank < known->place.ranks; ++rank)
+  int longest = 0;
+  for (int rank = 0; rank < known->place.ranks; ++rank) {
     if (counts[rank] < 0) return false;
-  return is_reduction(send, receive, counts[known->place.rank], type, op);
+    if (counts[rank] > longest) longest = counts[rank];
+  }
+  return is_reduction(send, longest, receive, counts[known->place.rank], type, op);
 }
 static inline bool is_right_reduce(const struct known* known, const void* send, void* receive,
                                    int count, MPI_Datatype type, MPI_Op op, int root) {
   if (!is_rank(known, root) || MPI_OP_NULL == op) return false;
-  if (known->place.rank == root) return is_reduction(send, receive, count, type, op);
+  if (known->place.rank == root) return is_reduction(send, count, receive, count, type, op);
   return is_side(send, count, type);
 }
 static inline bool is_right_bcast(const struct known* known, void* buffer, int count,
@@ -300,8 +317,8 @@ static inline bool is_right_bcast(const struct known* known, void* buffer, int c
 static inline bool is_right_allgather(const struct known* known, const void* send, int send_count,
                                       MPI_Datatype send_type, void* receive, int receive_count,
                                       MPI_Datatype receive_type) {
-  (void)known;
-  return is_move(send, send_count, send_type, receive, receive_count, receive_type);
+  return is_move(send, send_count, send_type, receive, receive_count, receive_type,
+                 known->place.rank);
 }
 static inline bool is_right_allgatherv(const struct known* known, const void* send, int send_count,
                                        MPI_Datatype send_type, void* receive, const int* counts,
@@ -312,22 +329,25 @@ static inline bool is_right_allgatherv(const struct known* known, const void* se
     if (counts[rank] < 0) return false;
     if (counts[rank] > longest) longest = counts[rank];
   }
-  MPI_Aint low = 0;
-  MPI_Aint extent = 0;
-  if (REFUSES_ALIASES && MPI_IN_PLACE != send && 0 != send_count) {
-    PMPI_Type_get_extent(receive_type, &low, &extent);
-    if (send == (char*)receive + displacements[known->place.rank] * extent) return false;
-  }
   if (!is_side(receive, longest, receive_type)) return false;
-  return MPI_IN_PLACE == send || is_side(send, send_count, send_type);
+  if (MPI_IN_PLACE == send) return true;
+  if (!is_side(send, send_count, send_type)) return false;
+  const int own = known->place.rank;
+  return 0 == send_count || 0 == counts[own] ||
+         !is_own_block(send, send_type, receive, receive_type, displacements[own]);
 }
-#define is_right_alltoall is_right_allgather
+static inline bool is_right_alltoall(const struct known* known, const void* send, int send_count,
+                                     MPI_Datatype send_type, void* receive, int receive_count,
+                                     MPI_Datatype receive_type) {
+  (void)known;
+  return is_move(send, send_count, send_type, receive, receive_count, receive_type, 0);
+}
 static inline bool is_right_gather(const struct known* known, const void* send, int send_count,
                                    MPI_Datatype send_type, void* receive, int receive_count,
                                    MPI_Datatype receive_type, int root) {
   if (!is_rank(known, root)) return false;
   if (known->place.rank == root)
-    return is_move(send, send_count, send_type, receive, receive_count, receive_type);
+    return is_move(send, send_count, send_type, receive, receive_count, receive_type, root);
   return is_side(send, send_count, send_type);
 }
 static inline bool is_right_scatter(const struct known* known, const void* send, int send_count,
@@ -335,7 +355,7 @@ static inline bool is_right_scatter(const struct known* known, const void* send,
                                     MPI_Datatype receive_type, int root) {
   if (!is_rank(known, root)) return false;
   if (known->place.rank == root)
-    return is_move(receive, receive_count, receive_type, send, send_count, send_type);
+    return is_move(receive, receive_count, receive_type, send, send_count, send_type, root);
   return is_side(receive, receive_count, receive_type);
 }
 
