@@ -16,7 +16,8 @@
 #include "calls_of_mpi.h"
 #include "present.h"
 
-/* Whether the library refuses one buffer for both sides; what it refuses is passed on to it. */
+/* Whether the library refuses one buffer for both sides of any collective; what it refuses is
+   passed on to it. */
 #ifdef MPICH_VERSION
 #define REFUSES_ALIASES true
 #else
@@ -252,7 +253,7 @@ static inline bool is_side(const void* buffer, int count, MPI_Datatype type) {
   return NULL != buffer || 0 == count || !known.is_contiguous;
 }
 static inline bool are_apart(const void* send, const void* receive, int count) {
-  return !REFUSES_ALIASES || send != receive || 0 == count;
+  return send != receive || 0 == count;
 }
 /* Whether MPICH takes the block that a rank gives for its own one among all blocks, `place`
    elements behind their beginning. It counts in sizes, not in extents, and only where the types are
@@ -279,19 +280,20 @@ static inline bool is_move(const void* inner, int inner_count, MPI_Datatype inne
 static inline bool is_reduction(const void* send, int send_count, const void* receive,
                                 int receive_count, MPI_Datatype type, MPI_Op op) {
   if (MPI_OP_NULL == op || !is_side(receive, receive_count, type)) return false;
-  return MPI_IN_PLACE == send ||
-         (is_side(send, send_count, type) && are_apart(send, receive, send_count));
+  return MPI_IN_PLACE == send || is_side(send, send_count, type);
 }
 static inline bool is_right_allreduce(const struct known* known, const void* send, void* receive,
                                       int count, MPI_Datatype type, MPI_Op op) {
   (void)known;
-  return is_reduction(send, count, receive, count, type, op);
+  /* Open MPI refuses such buffers here and in a reduce alone. */
+  return is_reduction(send, count, receive, count, type, op) && are_apart(send, receive, count);
 }
 static inline bool is_right_reduce_scatter_block(const struct known* known, const void* send,
                                                  void* receive, int count, MPI_Datatype type,
                                                  MPI_Op op) {
   (void)known;
-  return is_reduction(send, count, receive, count, type, op);
+  return is_reduction(send, count, receive, count, type, op) &&
+         (!REFUSES_ALIASES || are_apart(send, receive, count));
 }
 static inline bool is_right_reduce_scatter(const struct known* known, const void* send,
                                            void* receive, const int* counts, MPI_Datatype type,
@@ -302,12 +304,14 @@ static inline bool is_right_reduce_scatter(const struct known* known, const void
     if (counts[rank] < 0) return false;
     if (counts[rank] > longest) longest = counts[rank];
   }
-  return is_reduction(send, longest, receive, counts[known->place.rank], type, op);
+  return is_reduction(send, longest, receive, counts[known->place.rank], type, op) &&
+         (!REFUSES_ALIASES || are_apart(send, receive, longest));
 }
 static inline bool is_right_reduce(const struct known* known, const void* send, void* receive,
                                    int count, MPI_Datatype type, MPI_Op op, int root) {
   if (!is_rank(known, root) || MPI_OP_NULL == op) return false;
-  if (known->place.rank == root) return is_reduction(send, count, receive, count, type, op);
+  if (known->place.rank == root)
+    return is_reduction(send, count, receive, count, type, op) && are_apart(send, receive, count);
   return is_side(send, count, type);
 }
 static inline bool is_right_bcast(const struct known* known, void* buffer, int count,
