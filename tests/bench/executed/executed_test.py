@@ -43,6 +43,18 @@ def check_calls():
     check(found == {("gather", 8): 5}, f"the median over the passes of the library's own: {found}")
 
 
+def check_promises():
+    def one(variant, ns, outcome="ok", size=8):
+        return {"sweep_uuid": "s", "key": {"problem": {"collective": "gather", "message_size_bytes": size}}, "outcome": outcome,
+                "variant": variant, "is_baseline": variant == "mpi.gather", "is_twin": False, "calls_per_sample": 1, "pass": 0,
+                "samples_per_round": 2, "samples_ns": [ns, ns, ns, ns], "marks": []}
+    cells = {("gather", size): "cpu.gather_flat" for size in (8, 64)}
+    found = executed.promises_of(cells, {("gather", 8): 3.0, ("gather", 64): 4.0},
+                                 [one("mpi.gather", 300), one("cpu.gather_flat", 200), one("cpu.gather_tree", 100),
+                                  one("mpi.gather", 300, size=64), one("cpu.gather_flat", 200, outcome="failed", size=64)])
+    check(found == {("gather", 8): 1.5, ("gather", 64): 4.0}, f"the chosen one's worth by another sweep: {found}")
+
+
 def check_refusals(build, launcher, table):
     def refusal(*words):
         done = subprocess.run([HERE / "executed.py", "--build", build, "--mpirun", launcher, *words], check=False, text=True,
@@ -64,6 +76,7 @@ def check_result(result, calls):
 def main():
     check_judgement()
     check_calls()
+    check_promises()
     build, launcher, planted = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder) / "planted.ctt"

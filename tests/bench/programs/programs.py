@@ -9,8 +9,10 @@
 For each program and number of ranks: one launch is recorded (`colltune run --record`), a sweep measures what it calls
 (`colltune-agent sweep --from`), and then launches with the winners (`colltune run --db`) and without alternate, every other pair
 the other way round. What a program finds must be the same: to the bit where it says so, else by its own checks. Times are the
-program's own. Holds where all results are right, and no program's 95 % interval of the time without over the time with (Student's,
-of the ratios' logarithms) lies wholly below 0.99. Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
+program's own. Launches have several speeds (a virtual machine's processors lie now on one core, now on two), so a ratio is the
+median of the pairs' times without over those with, its interval the median's at 95 % (of fewer than six pairs: their range), and
+many short launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below
+0.99. Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
 import argparse
 import dataclasses
 import json
@@ -25,7 +27,6 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import launches  # noqa: E402
-from baseline import interval  # noqa: E402
 from launches import SOURCE, Programs  # noqa: E402
 
 LEAST = 0.99
@@ -104,7 +105,6 @@ class Program:
     is_exact: bool = True
     package: str = ""
     data: str = ""  # files beside the program that it reads from where it runs
-    launches: int = 10  # at most: some take long
 
     def path(self, build):
         """None where it is not installed."""
@@ -129,10 +129,9 @@ def programs(ranks, scale):
                 files={"in.lj": LAMMPS.format(cells=5, steps=max(1, int(2000 * scale)))}, output="log.lj",
                 result=LAST_STEP, seconds=r"Loop time of ([0-9.]+) ", package="lammps"),
         Program("HPCC", "hpcc", files={"hpccinf.txt": HPCC.format(n=int(max(100, 400 * scale)), ranks=ranks)}, output="hpccoutf.txt",
-                result=r"Success=(1)", seconds="", is_exact=False, package="hpcc", launches=3),
+                result=r"Success=(1)", seconds="", is_exact=False, package="hpcc"),
         *[Program(f"ScaLAPACK's tests, {what}", f"scalapack/openmpi-tests/{name}", data="*.dat",
-                  result=r"(\d+) tests completed and passed[^\n]*\n *0 tests completed and failed", seconds="", package="scalapack-mpi-test",
-                  launches=3)
+                  result=r"(\d+) tests completed and passed[^\n]*\n *0 tests completed and failed", seconds="", package="scalapack-mpi-test")
           for name, what in (("xdlu", "LU"), ("xdqr", "QR"), ("xdbrd", "bidiagonal")) if ranks == 4],
     ]
 
@@ -185,7 +184,7 @@ class Bench:
     def compare(self, program):
         tuned = [self.run.colltune, "run", "--quiet", "--db", str(self.database), "--"]
         results = {"with": [], "without": []}
-        for pair in range(min(self.options.launches, program.launches)):
+        for pair in range(self.options.launches):
             sides = [("with", tuned), ("without", ())]
             for side, prefix in sides if pair % 2 == 0 else reversed(sides):
                 results[side].append(self.launch(program, prefix))
@@ -216,7 +215,7 @@ def arguments():
     parser.add_argument("--mpirun", default="mpirun.openmpi --oversubscribe")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--only", help="programs whose name contains this")
-    parser.add_argument("--launches", type=int, default=6, choices=range(2, 11), help="of each")
+    parser.add_argument("--launches", type=int, default=20, choices=range(2, 101), metavar="2..100", help="of each")
     parser.add_argument("--scale", type=float, default=1, help="how long programs run, in parts of some seconds")
     parser.add_argument("--sweep-seconds", type=float, default=40, help="for each program")
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "tests/bench/results")
@@ -253,13 +252,13 @@ def main():
                 results = bench.compare(program)
                 without, mine = ([seconds for _, seconds in results[side]] for side in ("without", "with"))
                 ratios = [theirs / own for theirs, own in zip(without, mine)]
-                low, high = interval(ratios)
+                low, high, _ = launches.bounds_of_median(ratios, 0.975)  # each side
                 # A start that takes longer is the same number of seconds in a short and in a long run; slower calls are not.
                 more = more_seconds(without, mine)
                 # Two numbers have one sum, whatever the order; of more each algorithm has its own last digits.
                 is_same = same(results, program.is_exact and ranks == 2)
                 print(f"{program.name:<44}{ranks:>6}{shares[0]:>11.1%}{shares[1]:>8.1%}{shares[2]:>7.1%}"
-                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}{statistics.geometric_mean(ratios):>7.3f}"
+                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}{statistics.median(ratios):>7.3f}"
                       f"   {low:.3f} to {high:.3f}{'' if is_same else '   OTHER RESULTS'}", flush=True)
                 rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": shares[2],
                              "without_s": without, "with_s": mine, "more_s": more, "interval": [low, high], "is_same": is_same})
