@@ -7,12 +7,13 @@
   tests/bench/programs/programs.py --list          which there are, and what they need
 
 For each program and number of ranks: one launch is recorded (`colltune run --record`), a sweep measures what it calls
-(`colltune-agent sweep --from`), and then launches with the winners (`colltune run --db`) and without alternate, every other pair
-the other way round. What a program finds must be the same: to the bit where it says so, else by its own checks. Times are the
-program's own. Launches have several speeds (a virtual machine's processors lie now on one core, now on two), so a ratio is the
-median of the pairs' times without over those with, its interval the median's at 95 % (of fewer than six pairs: their range), and
-many short launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below
-0.99. Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
+(`colltune-agent sweep --from`), and then launches with the winners (`colltune run --db`), without, and once more without take
+turns, each first as often as the others. The second one without tells what two launches differ by of themselves (`control`).
+What a program finds must be the same: to the bit where it says so, else by its own checks. Times are the program's own. Launches
+have several speeds (a virtual machine's processors lie now on one core, now on two), so a ratio is the median over the rounds of
+the time without over the one with, its interval the median's at 95 % (of fewer than six rounds: their range), and many short
+launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below 0.99. Exit
+code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
 import argparse
 import dataclasses
 import json
@@ -183,12 +184,20 @@ class Bench:
 
     def compare(self, program):
         tuned = [self.run.colltune, "run", "--quiet", "--db", str(self.database), "--"]
-        results = {"with": [], "without": []}
-        for pair in range(self.options.launches):
-            sides = [("with", tuned), ("without", ())]
-            for side, prefix in sides if pair % 2 == 0 else reversed(sides):
+        sides = [("with", tuned), ("without", ()), ("control", ())]
+        results = {side: [] for side, _ in sides}
+        for turn in range(self.options.launches):
+            first = turn % len(sides)
+            for side, prefix in sides[first:] + sides[:first]:
                 results[side].append(self.launch(program, prefix))
         return results
+
+
+def compared(theirs, mine):
+    """The median of the rounds' ratios, and its interval."""
+    ratios = [one / other for one, other in zip(theirs, mine)]
+    low, high, _ = launches.bounds_of_median(ratios, 0.975)  # each side
+    return statistics.median(ratios), low, high
 
 
 def share_of(trace):
@@ -233,7 +242,8 @@ def main():
     before = launches.machine()
     rows = []
     faults = []
-    print(f"{'program':<44}{'ranks':>6}{'collectives':>12}{'served':>8}{'saved':>7}{'without s':>11}{'with s':>9}{'more s':>8}{'ratio':>7}   95 %")
+    print(f"{'program':<44}{'ranks':>6}{'collectives':>12}{'served':>8}{'saved':>7}{'without s':>11}{'with s':>9}{'more s':>8}{'ratio':>7}   "
+          "95 %              control")
     with tempfile.TemporaryDirectory() as folder:
         for ranks in options.ranks:
             bench = Bench(options, pathlib.Path(folder), ranks)
@@ -250,18 +260,19 @@ def main():
                     rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": 0})
                     continue
                 results = bench.compare(program)
-                without, mine = ([seconds for _, seconds in results[side]] for side in ("without", "with"))
-                ratios = [theirs / own for theirs, own in zip(without, mine)]
-                low, high, _ = launches.bounds_of_median(ratios, 0.975)  # each side
+                without, mine, control = ([seconds for _, seconds in results[side]] for side in ("without", "with", "control"))
+                ratio, low, high = compared(without, mine)
+                of_control = compared(without, control)
                 # A start that takes longer is the same number of seconds in a short and in a long run; slower calls are not.
                 more = more_seconds(without, mine)
                 # Two numbers have one sum, whatever the order; of more each algorithm has its own last digits.
                 is_same = same(results, program.is_exact and ranks == 2)
                 print(f"{program.name:<44}{ranks:>6}{shares[0]:>11.1%}{shares[1]:>8.1%}{shares[2]:>7.1%}"
-                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}{statistics.median(ratios):>7.3f}"
-                      f"   {low:.3f} to {high:.3f}{'' if is_same else '   OTHER RESULTS'}", flush=True)
+                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}{ratio:>7.3f}"
+                      f"   {low:.3f} to {high:.3f}   {of_control[1]:.3f} to {of_control[2]:.3f}{'' if is_same else '   OTHER RESULTS'}", flush=True)
                 rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": shares[2],
-                             "without_s": without, "with_s": mine, "more_s": more, "interval": [low, high], "is_same": is_same})
+                             "without_s": without, "with_s": mine, "more_s": more, "interval": [low, high], "control_s": control,
+                             "control_interval": of_control[1:], "is_same": is_same})
                 if not is_same:
                     faults.append(f"{program.name} on {ranks}: other results")
                 if high < LEAST:

@@ -29,6 +29,8 @@ def check_judgement():
     check(not programs.same(other, True), "another result is seen")
     check(programs.same(other, False), "a program's own check is enough where its last digits may differ")
     check(programs.more_seconds([1.0, 2.0, 3.0], [1.5, 2.5, 2.0]) == 0.5, "a difference is of a pair")
+    ratio, low, high = programs.compared([2.0] * 9 + [9.0], [1.0] * 10)
+    check((ratio, low, high) == (2.0, 2.0, 2.0), "one odd launch of ten changes nothing")
     trace = {"ranks": 2, "rank_time_ns": 1000, "not_kept": {"calls": 0, "time_ns": 100},
              "calls": [{"by_ranks": {"time_ns": 300}, "saved_ns_per_rank": 50, "is_run": True},
                        {"by_ranks": {"time_ns": 100}, "not_served": "nonblocking"}]}
@@ -53,7 +55,7 @@ def main():
         # On a busy machine it may be that nothing is proven to be faster.
         if "with_s" in row:
             check(row["is_same"], f"{row['program']} finds the same")
-            check(all(len(row[side]) == 2 for side in ("with_s", "without_s")), "each side ran twice")
+            check(all(len(row[side]) == 2 for side in ("with_s", "without_s", "control_s")), "each side ran twice")
 
 
 if __name__ == "__main__":
