@@ -323,7 +323,8 @@ void leave_out_unusable(PublishedTable& table) {
     return names_lost;
   });
   std::erase_if(table.fits, [&](const VariantFit& fit) {
-    return is_unusable(fit,
+    return lost.contains(fit.key.environment_digest) ||
+           is_unusable(fit,
                        "fit of " + to_string(fit.variant) + " for " + describe(fit.key.problem));
   });
 }

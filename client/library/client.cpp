@@ -189,6 +189,7 @@ DecisionSet Client::fetch(const WorldFilter& filter, const Pinned& pin) const {
       set.environments.emplace_back(std::move(record.digest), std::move(record.environment));
     append(set.members, chunk.members);
     append(set.compositions, chunk.compositions);
+    append(set.fits, chunk.fits);
     append(set.decisions, chunk.decisions);
   });
   if (!answered) throw Error(StatusCode::data_loss, "the daemon's table names no generation");

@@ -157,6 +157,7 @@ std::optional<TableFound> LocalTable::find(Group group, Bytes size) const noexce
   if (group >= view.groups().size()) return std::nullopt;
   const auto answer = view.find(group, size);
   if (!answer) return std::nullopt;
+  const auto interval = answer->interval().value_or(TableInterval{});
   return TableFound{.variant = answer->variant,
                     .baseline = answer->baseline,
                     .is_baseline = answer->is_baseline,
@@ -167,7 +168,11 @@ std::optional<TableFound> LocalTable::find(Group group, Bytes size) const noexce
                     .time = answer->time(),
                     .baseline_time = answer->baseline == table_file::none
                                          ? std::chrono::nanoseconds{}
-                                         : answer->baseline_time()};
+                                         : answer->baseline_time(),
+                    .low = interval.low,
+                    .high = interval.high,
+                    .model = interval.model == table_file::none ? std::string_view()
+                                                                : view.string(interval.model)};
 }
 
 std::string_view LocalTable::variant(std::uint32_t number) const noexcept {

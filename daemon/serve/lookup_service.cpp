@@ -60,7 +60,7 @@ BatchItem LookupService::lookup_in(const DecisionTable& table, const LookupQuery
 }
 
 TableSlice LookupService::slice(const WorldFilter& filter, const std::optional<Pin>& pin) const {
-  TableSlice out{source_.get(pin), {}, {}, {}, {}};
+  TableSlice out{source_.get(pin), {}, {}, {}, {}, {}};
   for (const Decision& decision : out.table->set().decisions)
     if (is_admitted(filter, decision.key)) out.decisions.push_back(&decision);
   std::set<std::string_view> digests;
@@ -78,6 +78,9 @@ TableSlice LookupService::slice(const WorldFilter& filter, const std::optional<P
     if (sweeps.contains(world.sweep_uuid)) out.members.push_back(&world);
   for (const Composition& composition : out.table->set().compositions)
     if (parts.contains(parts_name(composition))) out.compositions.push_back(&composition);
+  for (const VariantFit& fit : out.table->set().fits)
+    if (is_admitted(filter, fit.key) && digests.contains(fit.key.environment_digest))
+      out.fits.push_back(&fit);
   return out;
 }
 

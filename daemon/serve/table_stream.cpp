@@ -80,8 +80,8 @@ void TableStream::send(void (TableStream::*make)()) {
 
 bool TableStream::is_complete() const {
   return next_decision_ == slice_.decisions.size() &&
-         next_reference_ ==
-             slice_.environments.size() + slice_.members.size() + slice_.compositions.size();
+         next_reference_ == slice_.environments.size() + slice_.members.size() +
+                                slice_.compositions.size() + slice_.fits.size();
 }
 
 void TableStream::make_first() {
@@ -127,10 +127,17 @@ std::size_t TableStream::add_references(v1::GetTableResponse& message) {
       continue;
     }
     index -= slice_.members.size();
-    if (index == slice_.compositions.size()) break;
-    auto& composition = *message.add_compositions();
-    write_message(*slice_.compositions[index], composition);
-    bytes += composition.ByteSizeLong();
+    if (index < slice_.compositions.size()) {
+      auto& composition = *message.add_compositions();
+      write_message(*slice_.compositions[index], composition);
+      bytes += composition.ByteSizeLong();
+      continue;
+    }
+    index -= slice_.compositions.size();
+    if (index == slice_.fits.size()) break;
+    auto& fit = *message.add_fits();
+    write_message(*slice_.fits[index], fit);
+    bytes += fit.ByteSizeLong();
   }
   return bytes;
 }

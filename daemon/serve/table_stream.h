@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "call_gate.h"
-#include "colltune/v1/tuning_service.pb.h"
 #include "colltune/serve/lookup_service.h"
+#include "colltune/v1/tuning_service.pb.h"
 #include "stream_gate.h"
 #include "work_lane.h"
 
@@ -52,7 +52,7 @@ class TableStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool is_counted_ = false;
   std::atomic<bool> is_winding_up_ = false;
   TableSlice slice_;
-  std::size_t next_reference_ = 0;  ///< of the environments, then members, then compositions
+  std::size_t next_reference_ = 0;  ///< environments, members, compositions, fits
   std::size_t next_decision_ = 0;
   grpc::ByteBuffer message_;
 };

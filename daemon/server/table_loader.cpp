@@ -75,8 +75,7 @@ std::shared_ptr<const DecisionTable> TableLoader::load(const std::filesystem::pa
   std::optional<PublishedTable> published = read_published(path);
   if (!published) return nullptr;
   left_out_ = describe(published->left_out);
-  std::vector<VariantFit> fits = std::move(published->fits);
-  return std::make_shared<const DecisionTable>(std::move(*published), std::move(fits));
+  return std::make_shared<const DecisionTable>(std::move(*published));
 }
 
 }  // namespace colltune

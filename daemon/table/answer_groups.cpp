@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "colltune/model/fitted/variant_fits.h"
+#include "fitted_choice.h"
 #include "rank_around.h"
+#include "ratio_choice.h"
 
 namespace colltune {
 namespace {
@@ -46,20 +50,48 @@ class RangeMaker {
   }
 
   [[nodiscard]] std::vector<AnswerRange> make() {
-    const std::vector<std::uint64_t> cuts = find_cuts();
+    std::vector<std::uint64_t> cuts = find_cuts();
+    if (!curve_.fits.empty()) add_changes(cuts);
     for (std::size_t i = 0; i < cuts.size(); ++i)
-      append_interval(cuts[i], i + 1 < cuts.size() ? cuts[i + 1] - 1 : most_units_);
+      append_interval(cuts[i], last_before(cuts, i + 1));
     return std::move(ranges_);
   }
 
  private:
-  /// Where other variants can run than just below, in units: at measured sizes and at limits.
+  [[nodiscard]] std::uint64_t last_before(const std::vector<std::uint64_t>& cuts,
+                                          std::size_t i) const {
+    return i < cuts.size() ? cuts[i] - 1 : most_units_;
+  }
+
+  void put_in_order(std::vector<std::uint64_t>& cuts) const {
+    std::ranges::sort(cuts);
+    const auto repeated = std::ranges::unique(cuts);
+    cuts.erase(repeated.begin(), repeated.end());
+    std::erase_if(cuts, [&](std::uint64_t cut) { return cut > most_units_; });
+  }
+
+  /// Where other variants can run than just below, in units: at measured sizes and at limits. With
+  /// fits, also where others reach and other lines hold.
   [[nodiscard]] std::vector<std::uint64_t> find_cuts() const {
     std::vector<std::uint64_t> cuts{0};
     const auto add_from = [&](Bytes first) {
       cuts.push_back(first.value / unit_ + (first.value % unit_ != 0 ? 1 : 0));
     };
     const auto add_after = [&](Bytes last) { cuts.push_back(last.value / unit_ + 1); };
+    const auto add_reach = [&](Bytes first, Bytes last) {
+      add_from({first.value / most_extrapolation});
+      constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+      if (last.value < most / most_extrapolation)
+        add_after({last.value * most_extrapolation + (most_extrapolation - 1)});
+    };
+    for (const VariantFit* fit : curve_.fits) {
+      for (const FitSegment& segment : fit->segments) add_from(segment.from);
+      add_after(fit->segments.back().from);
+      add_reach(fit->segments.front().from, fit->segments.back().from);
+    }
+    if (!curve_.fits.empty())
+      for (const Decision* decision : curve_.decisions)
+        add_reach(decision->key.problem.message_size, decision->key.problem.message_size);
     for (const Decision* decision : curve_.decisions) {
       add_from(decision->key.problem.message_size);
       add_after(decision->key.problem.message_size);
@@ -68,11 +100,42 @@ class RangeMaker {
         if (ranked.limits.max_message.value != 0) add_after(ranked.limits.max_message);
       }
     }
-    std::ranges::sort(cuts);
-    const auto repeated = std::ranges::unique(cuts);
-    cuts.erase(repeated.begin(), repeated.end());
-    std::erase_if(cuts, [&](std::uint64_t cut) { return cut > most_units_; });
+    put_in_order(cuts);
     return cuts;
+  }
+
+  /// Adds where, between two measured sizes, something else may be chosen. Expects that between two
+  /// of `cuts` the same variants can run.
+  void add_changes(std::vector<std::uint64_t>& cuts) {
+    std::vector<std::uint64_t> changes;
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      asked_.problem.message_size = {cuts[i] * unit_};
+      const Neighbours around = find_neighbours(curve_, asked_.problem.message_size);
+      if (around.lower == around.upper || around.lower == nullptr || around.upper == nullptr)
+        continue;
+      std::vector<double> positions = changes_of_rank(*around.lower, *around.upper, asked_);
+      const std::vector<double> of_ratio = changes_of_ratio(curve_, around, asked_);
+      positions.insert(positions.end(), of_ratio.begin(), of_ratio.end());
+      positions.push_back(0.5);  // from here on the upper size is the nearer one
+      for (const double position : positions) {
+        if (!(position > 0) || !(position < 1)) continue;
+        const double units =
+            size_at(position, *around.lower, *around.upper) / static_cast<double>(unit_);
+        const auto change = static_cast<std::uint64_t>(units);
+        for (const std::uint64_t cut : {change, change + 1})
+          if (cut > cuts[i] && cut <= last_before(cuts, i + 1)) changes.push_back(cut);
+      }
+    }
+    cuts.insert(cuts.end(), changes.begin(), changes.end());
+    put_in_order(cuts);
+  }
+
+  /// The inverse of position_between(), in bytes.
+  [[nodiscard]] static double size_at(double position, const Decision& lower,
+                                      const Decision& upper) {
+    const auto low = static_cast<double>(lower.key.problem.message_size.value);
+    const auto high = static_cast<double>(upper.key.problem.message_size.value);
+    return low > 0 ? low * std::pow(high / low, position) : position * high;
   }
 
   void append_interval(std::uint64_t first, std::uint64_t last) {
@@ -109,8 +172,9 @@ class RangeMaker {
   [[nodiscard]] AnswerRange answer_at(std::uint64_t units) {
     asked_.problem.message_size = {units * unit_};
     const Neighbours around = find_neighbours(curve_, asked_.problem.message_size);
-    const RankedAround found = rank_around(around, asked_);
+    RankedAround found = rank_around(around, asked_);
     AnswerRange range{.first = asked_.problem.message_size, .source = Source::predicted};
+    range.prediction = choose_by_fits(curve_, around, asked_, found);
     if (found.ranking.ranked.empty()) return range;
     const RankedVariant& winner = found.ranking.ranked.front();
     range.variant = winner.variant;

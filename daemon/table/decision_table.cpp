@@ -118,7 +118,7 @@ TuningKey key_of_answer(const Asked& asked, TuningKey measured) {
 /// Answers from the sizes around `asked`; the caller fills in match and generation.
 LookupAnswer answer_from(const Curve& curve, const Neighbours& around, const Asked& asked) {
   RankedAround found = rank_around(around, asked);
-  std::optional<TimePrediction> prediction = choose_by_fits(curve, around, asked, found);
+  const std::optional<AnswerPrediction> prediction = choose_by_fits(curve, around, asked, found);
   const Decision* const basis = found.basis;
   Ranking& ranking = found.ranking;
   if (ranking.ranked.empty()) fail_no_variant(*basis, asked);
@@ -133,7 +133,7 @@ LookupAnswer answer_from(const Curve& curve, const Neighbours& around, const Ask
                      .verdict = ranking.verdict,
                      .status = ranking.status,
                      .confirmation = ranking.confirmation};
-  answer.prediction = std::move(prediction);
+  if (prediction) answer.prediction = prediction_at(*prediction, asked.problem.message_size);
   return answer;
 }
 
@@ -241,12 +241,12 @@ std::optional<LookupAnswer> find_for_other_ranks(const Index& index, const Looku
 
 }  // namespace
 
-DecisionTable::DecisionTable(DecisionSet set, std::vector<VariantFit> fits)
-    : set_(std::move(set)), fits_(std::move(fits)) {
+DecisionTable::DecisionTable(DecisionSet set) : set_(std::move(set)) {
   std::ranges::sort(set_.decisions, {}, [](const Decision& decision) {
     return std::tie(decision.key, decision.family);
   });
-  index_ = std::make_unique<const Index>(set_.decisions, set_.members, set_.compositions, fits_);
+  index_ =
+      std::make_unique<const Index>(set_.decisions, set_.members, set_.compositions, set_.fits);
 }
 
 DecisionTable::~DecisionTable() = default;

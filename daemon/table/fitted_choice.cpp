@@ -31,6 +31,10 @@ class FitsAtSize {
         found != curve_.fits.end() && (*found)->variant == variant && reaches(**found, size_);
     return is_usable ? *found : nullptr;
   }
+  /// Empty where time_of is.
+  [[nodiscard]] std::optional<FittedLine> line_of(const Variant& variant) const {
+    return time_of(variant) ? std::optional(line_at(*fit_of(variant), size_)) : std::nullopt;
+  }
   [[nodiscard]] std::optional<FittedTime> time_of(const Variant& variant) const {
     const VariantFit* const fit = fit_of(variant);
     if (fit == nullptr) return {};
@@ -80,13 +84,51 @@ std::string why_chosen(const RatioChoice& choice) {
          share.data() + " of it";
 }
 
+const RankedVariant& entry_of(const Decision& decision, const Variant& variant) {
+  return *std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
+}
+
+/// `line` times a ratio that grows from the lower size to the upper one.
+TimeLine line_by_ratio(const AlphaBeta& line, const UnitLine& log_ratio) {
+  const double at_lower = std::exp(log_ratio.at_lower);
+  return {
+      .alpha = line.alpha * at_lower, .beta = line.beta * at_lower, .growth = log_ratio.slope()};
+}
+
+/// The baseline's line where no fit gives one; empty where it is straight over logarithms.
+std::optional<AlphaBeta> measured_line(const Decision& lower, const Decision& upper,
+                                       const Variant& baseline) {
+  if (lower.key.problem.message_size.value > 0) return {};
+  const auto at_lower = static_cast<double>(entry_of(lower, baseline).median.count());
+  const auto at_upper = static_cast<double>(entry_of(upper, baseline).median.count());
+  return AlphaBeta{
+      .alpha = at_lower,
+      .beta = (at_upper - at_lower) / static_cast<double>(upper.key.problem.message_size.value)};
+}
+
+FitChoice judged(const Decision& lower, const Decision& upper, const Variant& variant,
+                 const Variant& baseline) {
+  const bool is_shown =
+      shows_faster(lower, variant, baseline) && shows_faster(upper, variant, baseline);
+  const bool is_proven_at_one = is_proven(lower, variant) || is_proven(upper, variant);
+  return is_shown && is_proven_at_one ? FitChoice::shown_at_both : FitChoice::expected;
+}
+
+/// What the ratios to the baseline choose.
+struct ChosenBetween {
+  FitChoice choice = FitChoice::none;
+  std::optional<TimeLine> line;  ///< of its time where it has no fit
+};
+
 /// Puts what the ratios to the baseline choose first, with the times that follow from its ratio.
-void choose_between(const Curve& curve, const Neighbours& around, const Asked& asked,
-                    const FitsAtSize& fits, Ranking& ranking) {
+ChosenBetween choose_between(const Curve& curve, const Neighbours& around, const Asked& asked,
+                             const FitsAtSize& fits, Ranking& ranking) {
   const std::optional<RatioChoice> choice = choose_by_ratio(curve, around, asked);
-  if (!choice || choice->entry.variant == ranking.ranked.front().variant) return;
+  if (!choice || choice->entry.variant == ranking.ranked.front().variant) return {};
   const auto baseline = find_baseline(ranking.ranked);
-  if (baseline == ranking.ranked.end()) return;
+  if (baseline == ranking.ranked.end()) return {};
+  const Decision& lower = *around.lower;
+  const Decision& upper = *around.upper;
   RankedVariant chosen = choice->entry;
   const std::optional<FittedTime> of_baseline = fits.time_of(baseline->variant);
   const double time =
@@ -96,6 +138,14 @@ void choose_between(const Curve& curve, const Neighbours& around, const Asked& a
   for (const auto field : {&RankedVariant::median, &RankedVariant::low, &RankedVariant::high})
     chosen.*field = scaled(chosen.*field, factor);
   chosen.speedup_over_baseline = 1 / choice->ratio;
+  ChosenBetween made{.choice = judged(lower, upper, chosen.variant, baseline->variant)};
+  if (const auto line = of_baseline ? std::optional(fits.line_of(baseline->variant)->line)
+                                    : measured_line(lower, upper, baseline->variant))
+    made.line = line_by_ratio(*line, choice->log_ratio);
+  ranking.first_at_lower =
+      scaled(entry_of(lower, baseline->variant).median, std::exp(choice->log_ratio.at_lower));
+  ranking.first_at_upper =
+      scaled(entry_of(upper, baseline->variant).median, std::exp(choice->log_ratio.at_upper));
   std::erase_if(ranking.ranked,
                 [&](const RankedVariant& ranked) { return ranked.variant == chosen.variant; });
   ranking.reason = "between " + format_bytes(around.lower->key.problem.message_size) + " and " +
@@ -105,6 +155,7 @@ void choose_between(const Curve& curve, const Neighbours& around, const Asked& a
   ranking.status = DecisionStatus::provisional;
   ranking.confirmation = {};
   ranking.ranked.insert(ranking.ranked.begin(), std::move(chosen));
+  return made;
 }
 
 double ratio_of(const RankedVariant& one, const RankedVariant& baseline) {
@@ -165,15 +216,26 @@ void set_times(const FitsAtSize& fits, std::vector<RankedVariant>& ranked) {
 
 }  // namespace
 
-std::optional<TimePrediction> choose_by_fits(const Curve& curve, const Neighbours& around,
-                                             const Asked& asked, RankedAround& found) {
+std::optional<TimePrediction> prediction_at(const AnswerPrediction& prediction, Bytes size) {
+  if (prediction.model.empty()) return {};
+  const TimeLine& line = *prediction.line;
+  const double time = line.alpha + line.beta * static_cast<double>(size.value);
+  const auto rounded = [](double bound) { return std::chrono::nanoseconds(std::llround(bound)); };
+  return TimePrediction{.low = rounded(std::floor(time * prediction.interval.low)),
+                        .high = rounded(std::ceil(time * prediction.interval.high)),
+                        .model = prediction.model};
+}
+
+std::optional<AnswerPrediction> choose_by_fits(const Curve& curve, const Neighbours& around,
+                                               const Asked& asked, RankedAround& found) {
   if (found.source == Source::measured || curve.fits.empty() || found.ranking.ranked.empty())
     return {};
   const Bytes size = asked.problem.message_size;
   const FitsAtSize fits(curve, size);
   std::vector<RankedVariant>& ranked = found.ranking.ranked;
+  ChosenBetween chosen;
   if (found.source == Source::interpolated) {
-    choose_between(curve, around, asked, fits, found.ranking);
+    chosen = choose_between(curve, around, asked, fits, found.ranking);
   } else {
     const Bytes nearest = found.basis->key.problem.message_size;
     const bool is_outside = around.lower == nullptr || around.upper == nullptr;
@@ -190,12 +252,17 @@ std::optional<TimePrediction> choose_by_fits(const Curve& curve, const Neighbour
                      [](const RankedVariant& one, const RankedVariant& other) {
                        return one.median < other.median;
                      });
+  AnswerPrediction made{.line = chosen.line, .choice = chosen.choice};
   const Variant& first = ranked.front().variant;
-  const std::optional<FittedTime> time = fits.time_of(first);
-  if (!time) return {};
-  return TimePrediction{.low = std::chrono::nanoseconds(std::llround(std::floor(time->low))),
-                        .high = std::chrono::nanoseconds(std::llround(std::ceil(time->high))),
-                        .model = fits.fit_of(first)->model};
+  if (const std::optional<FittedLine> line = fits.line_of(first)) {
+    made.line = TimeLine{.alpha = line->line.alpha, .beta = line->line.beta};
+    made.interval = line->interval;
+    made.model = fits.fit_of(first)->model;
+  }
+  if (const auto baseline = find_baseline(ranked); baseline != ranked.end())
+    if (const std::optional<FittedLine> line = fits.line_of(baseline->variant))
+      made.baseline_line = TimeLine{.alpha = line->line.alpha, .beta = line->line.beta};
+  return made == AnswerPrediction{} ? std::nullopt : std::optional(std::move(made));
 }
 
 }  // namespace colltune

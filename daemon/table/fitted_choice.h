@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "colltune/table_file/table_content.h"
 #include "colltune/vocabulary/lookup.h"
 #include "index.h"
 #include "rank_around.h"
@@ -20,10 +21,15 @@ namespace colltune {
 /// comes first if its predicted interval lies wholly below that of the first one; times and
 /// speed-ups of variants that have a fit become the predicted ones.
 ///
-/// Returns the interval of the variant that is first afterwards; empty if it has no fit that
-/// reaches the size.
-[[nodiscard]] std::optional<TimePrediction> choose_by_fits(const Curve& curve,
-                                                           const Neighbours& around,
-                                                           const Asked& asked, RankedAround& found);
+/// Returns what the times of the variant that is first afterwards, and of the first baseline,
+/// follow from; empty if no fit reaches the size and nothing was chosen by fits.
+[[nodiscard]] std::optional<AnswerPrediction> choose_by_fits(const Curve& curve,
+                                                             const Neighbours& around,
+                                                             const Asked& asked,
+                                                             RankedAround& found);
+
+/// The interval of the first variant's time at the size; empty if no model has one.
+[[nodiscard]] std::optional<TimePrediction> prediction_at(const AnswerPrediction& prediction,
+                                                          Bytes size);
 
 }  // namespace colltune

@@ -10,6 +10,7 @@
 
 #include "colltune/model/size_model.h"
 #include "colltune/vocabulary/composition.h"
+#include "lower_envelope.h"
 
 namespace colltune {
 namespace {
@@ -228,6 +229,38 @@ Ranking rank_between(const Decision& lower, const Decision& upper, const Asked& 
   }
   judge_between(out, lower, upper, has_baseline);
   return out;
+}
+
+std::vector<double> changes_of_rank(const Decision& lower, const Decision& upper,
+                                    const Asked& asked) {
+  // What interpolate_precisely draws lines through.
+  const bool has_logarithms = lower.key.problem.message_size.value > 0;
+  const auto value_of = [&](const RankedVariant& ranked) {
+    const auto time = static_cast<double>(ranked.median.count());
+    return has_logarithms && time > 0 ? std::log(time) : time;
+  };
+  std::vector<UnitLine> winners;
+  std::vector<UnitLine> proven;
+  std::vector<UnitLine> baselines;
+  std::vector<UnitLine> all;
+  for (const RankedVariant& low : lower.ranked) {
+    const RankedVariant* const high = find_variant(upper, low.variant);
+    if (high == nullptr || !why_not(low, asked).empty() || !why_not(*high, asked).empty()) continue;
+    const UnitLine line{.at_lower = value_of(low), .at_upper = value_of(*high)};
+    const bool is_proven_at_both = is_proven(lower, low.variant) && is_proven(upper, low.variant);
+    const bool has_won = is_winner(lower, low.variant) || is_winner(upper, low.variant);
+    if (low.is_baseline) baselines.push_back(line);
+    if (is_proven_at_both && has_won) winners.push_back(line);
+    if (is_proven_at_both) proven.push_back(line);
+    all.push_back(line);
+  }
+  const bool has_baseline = !baselines.empty();
+  // Without a baseline the faster of the two winners comes first, proven or not.
+  if (!has_baseline) winners = all;
+  std::vector<double> changes;
+  for (const auto* lines : {&winners, &proven, &baselines})
+    for (const EnvelopePiece& piece : lower_envelope(*lines)) changes.push_back(piece.from);
+  return changes;
 }
 
 Ranking rank_beyond(const Decision& nearest, const Asked& asked) {

@@ -58,6 +58,11 @@ struct Ranking {
 [[nodiscard]] Ranking rank_between(const Decision& lower, const Decision& upper,
                                    const Asked& asked);
 
+/// Where between the two sizes, from 0 to 1, rank_between may put another variant first, or another
+/// baseline before the others, if the same variants can run all sizes between them that are asked.
+[[nodiscard]] std::vector<double> changes_of_rank(const Decision& lower, const Decision& upper,
+                                                  const Asked& asked);
+
 /// For a size outside the measured range: the ranking of the nearest size with extrapolated times.
 /// Nothing was confirmed there.
 [[nodiscard]] Ranking rank_beyond(const Decision& nearest, const Asked& asked);

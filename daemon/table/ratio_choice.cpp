@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "colltune/model/size_model.h"
 #include "shown_faster.h"
@@ -33,9 +34,8 @@ class Surroundings {
     return *sides_.at(side).nearest;
   }
   [[nodiscard]] const Decision* behind(std::size_t side) const { return sides_.at(side).behind; }
-  [[nodiscard]] double between(double at_lower, double at_upper) const {
-    return (1 - position_) * at_lower + position_ * at_upper;
-  }
+  /// Of the asked size between the two, from 0 to 1.
+  [[nodiscard]] double position() const { return position_; }
   [[nodiscard]] std::size_t nearer() const { return position_ <= 0.5 ? 0 : 1; }
   [[nodiscard]] bool can_run(const RankedVariant& ranked) const {
     return ranked.median.count() > 0 && why_not(ranked, asked_).empty();
@@ -120,38 +120,46 @@ std::optional<Shown> shown(const Surroundings& around, const BothSides& sides,
   return is_clear ? std::optional(Shown::clear_at_two) : std::nullopt;
 }
 
-/// What is known of a variant at the asked size, if enough is.
-std::optional<double> expected(const Surroundings& around, const BothSides& sides) {
-  if (is_on_both(sides)) return around.between(sides[0].log_ratio, sides[1].log_ratio);
-  const std::size_t there = only_side(sides);
-  if (around.is_excluded(*sides.at(there).entry, 1 - there)) return sides.at(there).log_ratio;
-  return {};
-}
-
+/// What may be chosen, with its ratio from the lower size to the upper one.
 struct Candidate {
-  const RankedVariant* entry = nullptr;
-  double log_ratio = 0;
-  Shown by = Shown::proven;
+  UnitLine log_ratio;
+  std::array<const RankedVariant*, 2> entries{};  ///< at both sizes; one may be null
+  std::array<Shown, 2> by{};
 };
 
-/// An implementation's best at both sizes, and by what they may win.
+/// What is known of a variant between the sizes, if enough is.
+std::optional<UnitLine> expected(const Surroundings& around, const BothSides& sides) {
+  if (is_on_both(sides))
+    return UnitLine{.at_lower = sides[0].log_ratio, .at_upper = sides[1].log_ratio};
+  const std::size_t there = only_side(sides);
+  if (!around.is_excluded(*sides.at(there).entry, 1 - there)) return {};
+  return UnitLine{.at_lower = sides.at(there).log_ratio, .at_upper = sides.at(there).log_ratio};
+}
+
+/// The best of an implementation at each size, and by what they may win.
 struct BestOfKind {
   BothSides sides;
   std::array<Shown, 2> by{};
 };
 
-}  // namespace
+/// All that is chosen among.
+struct Candidates {
+  std::vector<Candidate> variants;  ///< the baseline first
+  std::vector<Candidate> kinds;     ///< the best of an implementation at each of the sizes
+};
 
-std::optional<RatioChoice> choose_by_ratio(const Curve& curve, const Neighbours& neighbours,
-                                           const Asked& asked) {
-  const Surroundings around(curve, neighbours, asked);
-  const std::optional<BothSides> baselines = find_baseline(around);
-  if (!baselines) return {};
-  const Candidate baseline{.entry = baselines->front().entry};
-  Candidate chosen = baseline;
+Candidate candidate(const UnitLine& line, const BothSides& sides, const std::array<Shown, 2>& by) {
+  return {.log_ratio = line, .entries = {sides[0].entry, sides[1].entry}, .by = by};
+}
+
+/// Empty if no baseline that can run the problem was measured at both sizes.
+Candidates candidates_of(const Surroundings& around) {
+  const std::optional<BothSides> baseline = find_baseline(around);
+  if (!baseline) return {};
+  Candidates found{.variants = {candidate({}, *baseline, {})}, .kinds = {}};
   std::map<std::string, BestOfKind> implementations;
-  for (const auto& [variant, sides] : rivals_of(around, *baselines)) {
-    const std::optional<Shown> by = shown(around, sides, baseline.entry->variant);
+  for (const auto& [variant, sides] : rivals_of(around, *baseline)) {
+    const std::optional<Shown> by = shown(around, sides, baseline->front().entry->variant);
     if (!by) continue;
     BestOfKind& best = implementations[variant.implementation];
     for (std::size_t side = 0; side < 2; ++side)
@@ -159,22 +167,72 @@ std::optional<RatioChoice> choose_by_ratio(const Curve& curve, const Neighbours&
         best.sides.at(side) = sides.at(side);
         best.by.at(side) = *by;
       }
-    const std::optional<double> ratio = expected(around, sides);
-    if (!ratio || *ratio >= chosen.log_ratio) continue;
-    const bool is_at_nearer = sides.at(around.nearer()).entry != nullptr;
-    const std::size_t side = is_at_nearer ? around.nearer() : 1 - around.nearer();
-    chosen = {sides.at(side).entry, *ratio, *by};
+    if (const std::optional<UnitLine> line = expected(around, sides))
+      found.variants.push_back(candidate(*line, sides, {*by, *by}));
   }
-  Candidate of_kind = chosen;
-  for (const auto& [name, best] : implementations) {
-    if (!is_on_both(best.sides)) continue;
-    const double ratio = around.between(best.sides[0].log_ratio, best.sides[1].log_ratio);
-    if (ratio < chosen.log_ratio - gain_of_implementation && ratio < of_kind.log_ratio)
-      of_kind = {best.sides.at(around.nearer()).entry, ratio, best.by.at(around.nearer())};
+  for (const auto& [name, best] : implementations)
+    if (is_on_both(best.sides))
+      found.kinds.push_back(
+          candidate({best.sides[0].log_ratio, best.sides[1].log_ratio}, best.sides, best.by));
+  return found;
+}
+
+std::vector<UnitLine> lines_of(const std::vector<Candidate>& candidates) {
+  std::vector<UnitLine> lines;
+  for (const Candidate& one : candidates) lines.push_back(one.log_ratio);
+  return lines;
+}
+
+UnitLine raised(const UnitLine& line, double by) {
+  return {.at_lower = line.at_lower + by, .at_upper = line.at_upper + by};
+}
+
+}  // namespace
+
+std::optional<RatioChoice> choose_by_ratio(const Curve& curve, const Neighbours& neighbours,
+                                           const Asked& asked) {
+  const Surroundings around(curve, neighbours, asked);
+  const Candidates candidates = candidates_of(around);
+  if (candidates.variants.empty()) return {};
+  const auto ratio_of = [&](const Candidate& one) { return one.log_ratio.at(around.position()); };
+  const Candidate& baseline = candidates.variants.front();
+  const Candidate* best = &baseline;
+  for (const Candidate& one : candidates.variants)
+    if (ratio_of(one) < ratio_of(*best)) best = &one;
+  const Candidate* chosen = best;
+  for (const Candidate& one : candidates.kinds)
+    if (ratio_of(one) < ratio_of(*best) - gain_of_implementation &&
+        ratio_of(one) < ratio_of(*chosen))
+      chosen = &one;
+  if (ratio_of(*chosen) > -least_log_gain) chosen = &baseline;
+  const std::size_t nearer = around.nearer();
+  const std::size_t side = chosen->entries.at(nearer) != nullptr ? nearer : 1 - nearer;
+  return RatioChoice{.entry = *chosen->entries.at(side),
+                     .log_ratio = chosen->log_ratio,
+                     .ratio = std::exp(ratio_of(*chosen)),
+                     .by = chosen->by.at(side)};
+}
+
+std::vector<double> changes_of_ratio(const Curve& curve, const Neighbours& neighbours,
+                                     const Asked& asked) {
+  const Candidates candidates = candidates_of(Surroundings(curve, neighbours, asked));
+  const std::vector<UnitLine> variants = lines_of(candidates.variants);
+  const std::vector<UnitLine> kinds = lines_of(candidates.kinds);
+  const UnitLine least_gain{.at_lower = -least_log_gain, .at_upper = -least_log_gain};
+  std::vector<double> changes;
+  const std::vector<EnvelopePiece> least_kinds = lower_envelope(kinds);
+  for (const EnvelopePiece& kind : least_kinds) {
+    changes.push_back(kind.from);
+    changes.push_back(crossing(kinds[kind.line], least_gain));
   }
-  if (of_kind.log_ratio > -least_log_gain) of_kind = baseline;
-  return RatioChoice{
-      .entry = *of_kind.entry, .ratio = std::exp(of_kind.log_ratio), .by = of_kind.by};
+  for (const EnvelopePiece& variant : lower_envelope(variants)) {
+    const UnitLine& line = variants[variant.line];
+    changes.push_back(variant.from);
+    changes.push_back(crossing(line, least_gain));
+    for (const EnvelopePiece& kind : least_kinds)
+      changes.push_back(crossing(kinds[kind.line], raised(line, -gain_of_implementation)));
+  }
+  return changes;
 }
 
 }  // namespace colltune

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "index.h"
+#include "lower_envelope.h"
 #include "rank_around.h"
 
 namespace colltune {
@@ -23,6 +25,7 @@ enum class Shown {
 /// What is chosen between two measured sizes, with its entry at one of them.
 struct RatioChoice {
   RankedVariant entry;
+  UnitLine log_ratio;        ///< of its time over the baseline's, from the lower size to the upper
   double ratio = 1;          ///< its time over the baseline's, at the asked size
   Shown by = Shown::proven;  ///< where it is no baseline
 };
@@ -47,5 +50,10 @@ struct RatioChoice {
 [[nodiscard]] std::optional<RatioChoice> choose_by_ratio(const Curve& curve,
                                                          const Neighbours& around,
                                                          const Asked& asked);
+
+/// Where between the two sizes, from 0 to 1, choose_by_ratio may choose something else, if the same
+/// variants can run all sizes between them that are asked. Some of the numbers lie outside.
+[[nodiscard]] std::vector<double> changes_of_ratio(const Curve& curve, const Neighbours& around,
+                                                   const Asked& asked);
 
 }  // namespace colltune

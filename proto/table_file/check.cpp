@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "colltune/table_file/table_view.h"
@@ -61,6 +62,7 @@ std::optional<Sections> sections_of(const Header& header) noexcept {
   sections.slots = place(header.slots, sizeof(std::uint32_t));
   sections.starts = place(header.ranges, sizeof(std::uint64_t));
   sections.ranges = place(header.ranges, sizeof(RangeRecord));
+  sections.predictions = place(header.predictions, sizeof(PredictionRecord));
   sections.evidence = place(header.evidence_bytes, 1);
   sections.end = at;
   return is_possible ? std::optional(sections) : std::nullopt;
@@ -89,7 +91,8 @@ bool is_call(std::uint64_t call, std::uint32_t its_version) noexcept {
          is_one(problem.numeric_class) && is_one(regime.calling) && is_one(regime.input);
 }
 
-const char* damage_of(const RangeRecord& range, std::uint64_t start, std::uint64_t variants) {
+const char* damage_of(const RangeRecord& range, std::uint64_t start, std::uint64_t variants,
+                      std::uint64_t predictions) {
   const auto is_variant = [&](std::uint32_t number) { return number == none || number < variants; };
   const bool is_measured = range.source == static_cast<std::uint8_t>(Source::measured);
   const bool is_between = range.source == static_cast<std::uint8_t>(Source::interpolated);
@@ -99,13 +102,39 @@ const char* damage_of(const RangeRecord& range, std::uint64_t start, std::uint64
     return "has an unknown verdict";
   if (range.status > static_cast<std::uint8_t>(DecisionStatus::confirmed))
     return "has an unknown status";
-  if (range.is_baseline > 1 || range.reserved != 0) return "has a mark that is unknown";
+  if (range.is_baseline > 1) return "has a mark that is unknown";
+  if (range.prediction > predictions ||
+      (range.prediction != 0 && (is_measured || range.variant == none)))
+    return "names an unknown prediction, or one of what was measured";
   if (is_between != (range.from < range.to) || range.from > range.to ||
       (is_measured && range.variant != none && range.from != start))
     return "is based on sizes that do not fit its source";
   if (range.time_from < 0 || range.time_to < 0 || range.baseline_from < 0 || range.baseline_to < 0)
     return "has a negative time";
   return nullptr;
+}
+
+const char* damage_of(const PredictionRecord& prediction, std::uint64_t strings) {
+  if (prediction.has_line > 1 || prediction.has_baseline_line > 1 || prediction.reserved != 0 ||
+      prediction.choice > static_cast<std::uint8_t>(FitChoice::expected))
+    return "has a mark that is unknown";
+  for (const double number :
+       {prediction.alpha, prediction.beta, prediction.growth, prediction.baseline_alpha,
+        prediction.baseline_beta, prediction.low, prediction.high})
+    if (!std::isfinite(number)) return "has a number that is not finite";
+  if (prediction.has_line == 0 &&
+      (prediction.alpha != 0 || prediction.beta != 0 || prediction.growth != 0))
+    return "has a line that it says is not there";
+  if (prediction.has_baseline_line == 0 &&
+      (prediction.baseline_alpha != 0 || prediction.baseline_beta != 0))
+    return "has a baseline's line that it says is not there";
+  if (prediction.model == none)
+    return prediction.low != 0 || prediction.high != 0 ? "has an interval without a model"
+                                                       : nullptr;
+  if (prediction.model >= strings) return "names an unknown string";
+  const bool is_around = prediction.low > 0 && prediction.low <= 1 && prediction.high >= 1;
+  return prediction.has_line == 0 || !is_around ? "has an interval that is not around its time"
+                                                : nullptr;
 }
 
 }  // namespace
@@ -123,7 +152,7 @@ TableDamage TableView::read(std::span<const std::byte> file, TableView& view) no
   }
   std::uint32_t its_version = 0;
   std::memcpy(&its_version, file.data() + offsetof(Header, version), sizeof its_version);
-  if (its_version < first_version || its_version > version_with_counts) {
+  if (its_version < first_version || its_version > newest_version) {
     TableDamage damage = damaged("it is of another version");
     damage.is_other_version = true;
     damage.version = its_version;
@@ -139,7 +168,8 @@ TableDamage TableView::read(std::span<const std::byte> file, TableView& view) no
     return damaged("its numbers of records do not give its size");
   if (digest_of_table(file.first(sections->evidence)) != header.digest)
     return damaged("the bytes are not those that the digest was made of");
-  if (header.reserved != 0) return damaged("a reserved field is not 0");
+  if (header.predictions != 0 && !has_fits(its_version))
+    return damaged("it has predictions, which its version has not");
 
   const auto section = [&]<class Record>(std::span<const Record>& records, std::uint64_t offset,
                                          std::uint64_t count) {
@@ -158,9 +188,11 @@ TableDamage TableView::read(std::span<const std::byte> file, TableView& view) no
   section(found.slots_, sections->slots, header.slots);
   section(found.starts_, sections->starts, header.ranges);
   section(found.ranges_, sections->ranges, header.ranges);
+  section(found.predictions_, sections->predictions, std::uint64_t{header.predictions});
   found.evidence_ = file.subspan(sections->evidence);
-  for (const auto check : {&TableView::check_texts, &TableView::check_worlds,
-                           &TableView::check_groups, &TableView::check_ranges})
+  for (const auto check :
+       {&TableView::check_texts, &TableView::check_worlds, &TableView::check_groups,
+        &TableView::check_ranges, &TableView::check_predictions})
     if (const TableDamage damage = (found.*check)(); damage.what != nullptr) return damage;
   view = found;
   return {};
@@ -249,8 +281,16 @@ TableDamage TableView::check_groups() const noexcept {
 
 TableDamage TableView::check_ranges() const noexcept {
   for (std::size_t i = 0; i < ranges_.size(); ++i)
-    if (const char* what = damage_of(ranges_[i], starts_[i], variants_.size()); what != nullptr)
+    if (const char* what = damage_of(ranges_[i], starts_[i], variants_.size(), predictions_.size());
+        what != nullptr)
       return {.what = what, .section = "ranges", .record = i};
+  return {};
+}
+
+TableDamage TableView::check_predictions() const noexcept {
+  for (std::size_t i = 0; i < predictions_.size(); ++i)
+    if (const char* what = damage_of(predictions_[i], strings_.size()); what != nullptr)
+      return {.what = what, .section = "predictions", .record = i};
   return {};
 }
 

@@ -26,6 +26,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("members", self.members);
   visit("compositions", self.compositions);
   visit("decisions", self.decisions);
+  visit("fits", self.fits);
 }
 
 namespace {
@@ -49,7 +50,8 @@ struct Pool {
 
 class Encoder {
  public:
-  explicit Encoder(std::uint32_t version) : has_counts_(table_file::has_counts(version)) {}
+  explicit Encoder(std::uint32_t version)
+      : has_counts_(table_file::has_counts(version)), has_fits_(table_file::has_fits(version)) {}
 
   [[nodiscard]] std::string encode(const DecisionSet& set) {
     std::string body;
@@ -106,6 +108,8 @@ class Encoder {
       put_number(out, entry->second);
     } else if constexpr (std::same_as<T, Counts>) {
       if (has_counts_) put_number(out, static_cast<std::uint64_t>(value));
+    } else if constexpr (std::same_as<T, std::vector<VariantFit>>) {
+      if (has_fits_) put_items(out, value);
     } else if constexpr (std::is_enum_v<T> || std::same_as<T, bool>) {
       put_number(out, static_cast<std::uint64_t>(value));
     } else if constexpr (std::floating_point<T>) {
@@ -130,12 +134,16 @@ class Encoder {
       put(out, value.has_value());
       if (value) put(out, *value);
     } else {
-      put_number(out, value.size());
-      for (const auto& item : value) put(out, item);
+      put_items(out, value);
     }
+  }
+  void put_items(std::string& out, const auto& items) {
+    put_number(out, items.size());
+    for (const auto& item : items) put(out, item);
   }
 
   bool has_counts_;
+  bool has_fits_;
   Pool<std::string> strings_;
   Pool<Variant> variants_;
   Pool<Topology> topologies_;
@@ -145,7 +153,9 @@ class Encoder {
 class Decoder {
  public:
   Decoder(std::span<const std::byte> bytes, std::uint32_t version)
-      : bytes_(bytes), has_counts_(table_file::has_counts(version)) {}
+      : bytes_(bytes),
+        has_counts_(table_file::has_counts(version)),
+        has_fits_(table_file::has_fits(version)) {}
 
   [[nodiscard]] DecisionSet decode() {
     read_pool(strings_);
@@ -154,7 +164,7 @@ class Decoder {
     read_pool(limits_);
     DecisionSet set;
     read(set);
-    if (at_ != bytes_.size()) fail("something follows the last decision");
+    if (at_ != bytes_.size()) fail("something follows the last value");
     return set;
   }
 
@@ -278,14 +288,20 @@ class Decoder {
       bool is_there = false;
       read(is_there);
       if (is_there) read(value.emplace());
+    } else if constexpr (std::same_as<T, std::vector<VariantFit>>) {
+      if (has_fits_) read_items(value);
     } else {
-      const std::size_t count = read_count();
-      for (std::size_t i = 0; i < count; ++i) read(value.emplace_back());
+      read_items(value);
     }
+  }
+  void read_items(auto& items) {
+    const std::size_t count = read_count();
+    for (std::size_t i = 0; i < count; ++i) read(items.emplace_back());
   }
 
   std::span<const std::byte> bytes_;
   bool has_counts_;
+  bool has_fits_;
   std::size_t at_ = 0;
   std::vector<std::string> strings_;
   std::vector<Variant> variants_;

@@ -10,7 +10,8 @@
 
 namespace colltune {
 
-/// The last section of a table file of that version: all decisions with everything that they say.
+/// The last section of a table file of that version: all decisions with everything that they say,
+/// and the fits.
 /// The README describes the form.
 [[nodiscard]] std::string encode_evidence(const DecisionSet& set, std::uint32_t version);
 /// The inverse. Throws Error(data_loss) that says at which byte it is malformed.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "colltune/vocabulary/field_limits.h"
 #include "evidence.h"
 
 namespace colltune {
@@ -29,7 +30,7 @@ void check(const TableDamage& damage, const std::string& name) {
     throw Error(StatusCode::failed_precondition,
                 name + ": table file of version " + std::to_string(damage.version) +
                     "; this colltune reads versions " + std::to_string(table_file::first_version) +
-                    " to " + std::to_string(table_file::version_with_counts) +
+                    " to " + std::to_string(table_file::newest_version) +
                     ": write it again with 'colltune export table' of this release, or update "
                     "the reader");
   if (damage.is_foreign) fail_to_read(name, damage.what);
@@ -137,6 +138,12 @@ DecisionSet read_decisions(const TableView& view) {
   if (set.generation != generation || set.decisions.size() != header.decisions)
     throw Error(StatusCode::data_loss,
                 "the evidence is not of the generation that the header names");
+  try {
+    for (std::size_t i = 0; i < set.fits.size(); ++i)
+      check_value(set.fits[i], FieldPath{.name = "fit " + std::to_string(i)});
+  } catch (const Error& error) {
+    throw Error(StatusCode::data_loss, std::string("evidence, ") + error.what());
+  }
   return set;
 }
 

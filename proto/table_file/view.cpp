@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "colltune/model/size_model.h"
 #include "colltune/table_file/table_view.h"
@@ -68,6 +69,21 @@ TimedSize at(std::uint64_t size, std::int64_t time) {
 /// no division, the slowest instruction of a lookup, is needed.
 std::uint64_t rounded_down(std::uint64_t size, std::uint64_t unit) {
   return std::has_single_bit(unit) ? size & ~(unit - 1) : size / unit * unit;
+}
+
+/// A time of at least 0 that may be more than fits.
+std::chrono::nanoseconds rounded(double time) {
+  constexpr auto most = std::chrono::nanoseconds::max();
+  if (!(time > 0)) return {};
+  return time < static_cast<double>(most.count()) ? std::chrono::nanoseconds(std::llround(time))
+                                                  : most;
+}
+
+/// The time of an answer's variant by its line, in ns.
+double time_by_line(const PredictionRecord& line, const RangeRecord& range, Bytes size) {
+  const double time = line.alpha + line.beta * static_cast<double>(size.value);
+  if (line.growth == 0) return time;
+  return time * std::exp(line.growth * position_between({range.from}, {range.to}, size));
 }
 
 std::chrono::nanoseconds time_at(Source source, TimedSize from, TimedSize to, Bytes size) {
@@ -134,12 +150,25 @@ std::string mesh_name(const MeshReduction& mesh) {
 }
 
 std::chrono::nanoseconds TableAnswer::time() const {
+  if (prediction != nullptr && prediction->has_line != 0)
+    return rounded(time_by_line(*prediction, *range, size));
   return time_at(source, at(range->from, range->time_from), at(range->to, range->time_to), size);
 }
 
 std::chrono::nanoseconds TableAnswer::baseline_time() const {
+  if (prediction != nullptr && prediction->has_baseline_line != 0)
+    return rounded(prediction->baseline_alpha +
+                   prediction->baseline_beta * static_cast<double>(size.value));
   return time_at(source, at(range->from, range->baseline_from), at(range->to, range->baseline_to),
                  size);
+}
+
+std::optional<TableInterval> TableAnswer::interval() const {
+  if (prediction == nullptr || prediction->model == none) return std::nullopt;
+  const double time = time_by_line(*prediction, *range, size);
+  return TableInterval{.low = rounded(std::floor(time * prediction->low)),
+                       .high = rounded(std::ceil(time * prediction->high)),
+                       .model = prediction->model};
 }
 
 std::optional<std::uint32_t> TableView::find_world(const Digest& topology) const noexcept {
@@ -182,14 +211,16 @@ std::optional<TableAnswer> TableView::find(Group group, Bytes size) const noexce
   }
   const RangeRecord& range = ranges_[static_cast<std::size_t>(first - starts_.data())];
   if (range.variant == none) return std::nullopt;
-  return TableAnswer{.variant = range.variant,
-                     .baseline = range.baseline,
-                     .is_baseline = range.is_baseline != 0,
-                     .source = static_cast<Source>(range.source),
-                     .verdict = static_cast<Verdict>(range.verdict),
-                     .status = static_cast<DecisionStatus>(range.status),
-                     .size = {rounded_down(size.value, record.unit)},
-                     .range = &range};
+  return TableAnswer{
+      .variant = range.variant,
+      .baseline = range.baseline,
+      .is_baseline = range.is_baseline != 0,
+      .source = static_cast<Source>(range.source),
+      .verdict = static_cast<Verdict>(range.verdict),
+      .status = static_cast<DecisionStatus>(range.status),
+      .size = {rounded_down(size.value, record.unit)},
+      .range = &range,
+      .prediction = range.prediction == 0 ? nullptr : &predictions_[range.prediction - 1]};
 }
 
 namespace table_file {

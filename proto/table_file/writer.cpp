@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -84,6 +85,11 @@ class Writer {
 
  private:
   static std::uint32_t oldest_version_for(const TableContent& content) {
+    const bool has_predictions = std::ranges::any_of(content.groups, [](const AnswerGroup& group) {
+      return std::ranges::any_of(
+          group.ranges, [](const AnswerRange& range) { return range.prediction.has_value(); });
+    });
+    if (has_predictions || !content.set.fits.empty()) return version_with_fits;
     const auto is_new = [](const auto& item) { return item.key.problem.counts != Counts::equal; };
     return std::ranges::any_of(content.set.decisions, is_new) ||
                    std::ranges::any_of(content.groups, is_new)
@@ -92,14 +98,15 @@ class Writer {
   }
 
   void check_environment() const {
-    const auto check = [&](const TuningKey& key) {
+    const auto check = [&](const TuningKey& key, const char* what = "a decision") {
       if (key.environment_digest != content_.environment_digest)
-        refuse("a decision for " + describe(key.problem) + " is of environment '" +
+        refuse(std::string(what) + " for " + describe(key.problem) + " is of environment '" +
                key.environment_digest + "'; a file holds those of one, which is '" +
                content_.environment_digest + "'");
     };
     for (const Decision& decision : content_.set.decisions) check(decision.key);
     for (const AnswerGroup& group : content_.groups) check(group.key);
+    for (const VariantFit& fit : content_.set.fits) check(fit.key, "a fit");
   }
 
   Header begin_header() {
@@ -177,7 +184,34 @@ class Writer {
             .verdict = static_cast<std::uint8_t>(range.verdict),
             .status = static_cast<std::uint8_t>(range.status),
             .is_baseline = static_cast<std::uint8_t>(range.is_baseline),
-            .reserved = 0};
+            .prediction = add_prediction(range.prediction)};
+  }
+
+  /// Many sizes share one.
+  std::uint32_t add_prediction(const std::optional<AnswerPrediction>& prediction) {
+    if (!prediction) return 0;
+    const TimeLine line = prediction->line.value_or(TimeLine{});
+    const TimeLine baseline = prediction->baseline_line.value_or(TimeLine{});
+    if (baseline.growth != 0) refuse("the line of a baseline has a growth");
+    const bool has_model = !prediction->model.empty();
+    const PredictionRecord record{
+        .alpha = line.alpha,
+        .beta = line.beta,
+        .growth = line.growth,
+        .baseline_alpha = baseline.alpha,
+        .baseline_beta = baseline.beta,
+        .low = has_model ? prediction->interval.low : 0,
+        .high = has_model ? prediction->interval.high : 0,
+        .model = has_model ? texts_.add(prediction->model) : none,
+        .has_line = static_cast<std::uint8_t>(prediction->line.has_value()),
+        .has_baseline_line = static_cast<std::uint8_t>(prediction->baseline_line.has_value()),
+        .choice = static_cast<std::uint8_t>(prediction->choice),
+        .reserved = 0};
+    const auto [known, is_new] = prediction_numbers_.try_emplace(
+        std::bit_cast<std::array<std::uint64_t, sizeof record / 8>>(record),
+        number_of(predictions_.size(), "predictions") + 1);
+    if (is_new) predictions_.push_back(record);
+    return known->second;
   }
 
   void add_group(const AnswerGroup& group) {
@@ -248,6 +282,7 @@ class Writer {
     header.groups = groups_.size();
     header.slots = slots_.size();
     header.ranges = ranges_.size();
+    header.predictions = number_of(predictions_.size(), "predictions");
     header.evidence_bytes = evidence.size();
     header.evidence_digest = digest_of(std::as_bytes(std::span(evidence)));
     const auto sections = sections_of(header);
@@ -271,6 +306,7 @@ class Writer {
     place(sections->slots, slots_);
     place(sections->starts, starts_);
     place(sections->ranges, ranges_);
+    place(sections->predictions, predictions_);
     place(sections->evidence, evidence);
     std::memcpy(out.data(), &header, sizeof header);
     header.digest = digest_of_table(std::as_bytes(std::span(out).first(sections->evidence)));
@@ -296,6 +332,9 @@ class Writer {
   std::vector<std::uint32_t> slots_;
   std::vector<std::uint64_t> starts_;
   std::vector<RangeRecord> ranges_;
+  std::map<std::array<std::uint64_t, sizeof(PredictionRecord) / 8>, std::uint32_t>
+      prediction_numbers_;  ///< 1 + number, by the record's bytes
+  std::vector<PredictionRecord> predictions_;
 };
 
 }  // namespace

@@ -439,6 +439,7 @@ template void write_fields(const Generation&, pb::Message&);
 template void write_fields(const Environment&, pb::Message&);
 template void write_fields(const WorldMembers&, pb::Message&);
 template void write_fields(const Composition&, pb::Message&);
+template void write_fields(const VariantFit&, pb::Message&);
 template void write_fields(const LookupQuery&, pb::Message&);
 template void write_fields(const LookupAnswer&, pb::Message&);
 template void write_fields(const ApplySettings&, pb::Message&);
@@ -455,6 +456,7 @@ template Generation read_fields<Generation>(const pb::Message&, std::string_view
 template Environment read_fields<Environment>(const pb::Message&, std::string_view);
 template WorldMembers read_fields<WorldMembers>(const pb::Message&, std::string_view);
 template Composition read_fields<Composition>(const pb::Message&, std::string_view);
+template VariantFit read_fields<VariantFit>(const pb::Message&, std::string_view);
 template LookupQuery read_fields<LookupQuery>(const pb::Message&, std::string_view);
 template LookupAnswer read_fields<LookupAnswer>(const pb::Message&, std::string_view);
 template ApplySettings read_fields<ApplySettings>(const pb::Message&, std::string_view);

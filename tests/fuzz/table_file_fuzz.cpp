@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table_file/table_file.h"
 #include "colltune/vocabulary/error.h"
 #include "fuzz_target.h"
@@ -40,6 +41,8 @@ void read(const std::string& bytes) {
         if (const auto answer = file.view().find(group, {size})) {
           (void)answer->time();
           (void)answer->baseline_time();
+          if (const auto interval = answer->interval())
+            if (file.view().string(interval->model).size() > bytes.size()) std::abort();
           if (file.view().variant(answer->variant).text.size() > bytes.size()) std::abort();
         }
     (void)file.read_decisions();
@@ -51,9 +54,12 @@ void read(const std::string& bytes) {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> texts;
-  for (const unsigned seed : {1U, 2U, 3U})
-    texts.push_back(encode_table(
-        testing::content_of(testing::RandomDecisions(seed).make(static_cast<int>(3 * seed)))));
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    DecisionSet set = testing::RandomDecisions(seed).make(static_cast<int>(3 * seed));
+    texts.push_back(encode_table(testing::content_of(set)));
+    set.fits = fits_of(set.decisions);
+    texts.push_back(encode_table(testing::content_of(set)));
+  }
   return texts;
 }
 

@@ -253,6 +253,7 @@ DecisionSet keep_regime(DecisionSet set, const RegimeOptions& regime) {
   const std::string regimes = regimes_text(set.decisions);
   std::erase_if(set.decisions,
                 [&](const Decision& decision) { return !choice.admits(decision.key); });
+  std::erase_if(set.fits, [&](const VariantFit& fit) { return !choice.admits(fit.key); });
   if (set.decisions.empty() && !regimes.empty())
     throw Error(StatusCode::not_found,
                 "no decision is of the regime that is exported; decided only for " + regimes +

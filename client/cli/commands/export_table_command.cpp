@@ -40,6 +40,8 @@ void keep_environment(const std::string& digest, DecisionSet& set) {
   std::erase_if(set.decisions, [&](const Decision& decision) {
     return decision.key.environment_digest != digest;
   });
+  std::erase_if(set.fits,
+                [&](const VariantFit& fit) { return fit.key.environment_digest != digest; });
   std::erase_if(set.environments, [&](const auto& known) { return known.first != digest; });
   std::set<std::pair<std::string, std::string>> worlds;
   std::set<std::string, std::less<>> parts;

@@ -150,19 +150,11 @@ std::string environment_text(const TuningKey& key, const std::optional<Environme
   return text;
 }
 
-/// The table of what `origin` names. Only a database has fits.
-DecisionTable open_table(const Origin& origin) {
-  if (!origin.server.empty() || !origin.table.empty()) return DecisionTable(read_decisions(origin));
-  PublishedTable published = read_published(origin.database, origin.generation);
-  std::vector<VariantFit> fits = std::move(published.fits);
-  return DecisionTable(std::move(published), std::move(fits));
-}
-
 }  // namespace
 
 FoundAnswer find_answer(const Origin& origin, const LookupQuery& query) {
   if (!origin.server.empty()) return look_up_remotely(origin.server, query);
-  const DecisionTable table = open_table(origin);
+  const DecisionTable table(read_decisions(origin));
   const auto ask = [&](const LookupQuery& asked) {
     FoundAnswer found{.answer = table.find(asked), .environment = {}};
     if (const auto* const known =

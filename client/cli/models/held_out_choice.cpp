@@ -50,8 +50,9 @@ std::optional<AnswersWithout> answers_without(const ReportedSweep& sweep, const 
   std::vector<VariantFit> fits = fits_of(others);
   DecisionSet set{
       .decisions = std::move(others), .members = sweep.members, .compositions = sweep.compositions};
-  const DecisionTable with_fits(set, std::move(fits));
-  const DecisionTable without(std::move(set));
+  const DecisionTable without(set);
+  set.fits = std::move(fits);
+  const DecisionTable with_fits(std::move(set));
   const auto winner_of = [&](const DecisionTable& table) {
     return table.find(query_for(sweep, key)).decision.ranked.front().variant;
   };

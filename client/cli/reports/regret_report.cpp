@@ -37,9 +37,10 @@ std::vector<HeldOutAnswer> answers_for_held_out(const ReportedSweep& sweep) {
     if (trial.is_holdout) keys.insert(trial.key);
   std::vector<HeldOutAnswer> answers;
   if (keys.empty() || sweep.decisions.empty()) return answers;
-  const DecisionTable table(
-      {.decisions = sweep.decisions, .members = sweep.members, .compositions = sweep.compositions},
-      fits_of(sweep.decisions));
+  const DecisionTable table({.decisions = sweep.decisions,
+                             .members = sweep.members,
+                             .compositions = sweep.compositions,
+                             .fits = fits_of(sweep.decisions)});
   for (const TuningKey& key : keys) {
     HeldOutAnswer answer{.key = key};
     try {

@@ -50,8 +50,10 @@ std::optional<LaunchTable> read_known(const fs::path& folder, const std::string&
 LaunchTable from_database(const ExportOptions& options, const fs::path& folder) {
   const Origin& origin = options.origin;
   const fs::path snapshot = snapshot_path(origin.database);
-  const std::string asked = fmt::format("generation {} environment {}",
-                                        origin.generation.value_or(0), options.environment);
+  // A file of an older version may hold less than can be written now.
+  const std::string asked =
+      fmt::format("generation {} environment {} version {}", origin.generation.value_or(0),
+                  options.environment, table_file::newest_version);
   const auto state = state_of_snapshot(snapshot, asked);
   if (state)
     if (const auto digest = KnownTables(folder).find(*state))

@@ -31,10 +31,11 @@ AlphaBeta line_beyond(std::span<const CurvePoint> points) {
 
 }  // namespace
 
-double time_beyond(double last_time, Bytes last, const AlphaBeta& line, Bytes size) {
+AlphaBeta line_from_last(double last_time, Bytes last, const AlphaBeta& line) {
   if (line.alpha <= 0 || line.beta <= 0)
-    return last_time * value_of(size) / std::max(value_of(last), 1.0);
-  return last_time * line.at(size) / line.at(last);
+    return {.alpha = 0, .beta = last_time / std::max(value_of(last), 1.0)};
+  const double scale = last_time / line.at(last);
+  return {.alpha = line.alpha * scale, .beta = line.beta * scale};
 }
 
 std::vector<FitSegment> segments_of(std::span<const CurvePoint> points) {
@@ -61,8 +62,9 @@ void LeftOutErrors::add_all(std::span<const CurvePoint> points) {
     add(SizePosition::between, points[i].time,
         time_by_pair(points[i - 1], points[i + 1], points[i].size));
   const auto others = points.first(last);
-  add(SizePosition::beyond, points[last].time,
-      time_beyond(others.back().time, others.back().size, line_beyond(others), points[last].size));
+  const AlphaBeta line =
+      line_from_last(others.back().time, others.back().size, line_beyond(others));
+  add(SizePosition::beyond, points[last].time, line.at(points[last].size));
 }
 
 void LeftOutErrors::sort() {

@@ -25,8 +25,9 @@ using CurvesOfVariants = std::map<Variant, std::vector<CurvePoint>>;
 /// A line from each size on, and the one of the last three beyond them. Expects two points or more.
 [[nodiscard]] std::vector<FitSegment> segments_of(std::span<const CurvePoint> points);
 
-/// The time beyond the last size, which the line through the last three gives.
-[[nodiscard]] double time_beyond(double last_time, Bytes last, const AlphaBeta& line, Bytes size);
+/// The line of the times beyond the last size: as `line`, that of the last three, grows from there
+/// on, or in proportion to the size where it tells no growth.
+[[nodiscard]] AlphaBeta line_from_last(double last_time, Bytes last, const AlphaBeta& line);
 
 /// Fewer errors than this say nothing about 90 %.
 inline constexpr std::size_t least_errors = 10;

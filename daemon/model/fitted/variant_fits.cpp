@@ -74,34 +74,43 @@ std::vector<VariantFit> fits_of(std::span<const Decision> decisions) {
   return fits;
 }
 
-FittedTime predict(const VariantFit& fit, Bytes size) {
+FittedLine line_at(const VariantFit& fit, Bytes size) {
   const auto line_of = [](const FitSegment& segment) {
     return AlphaBeta{.alpha = segment.alpha, .beta = segment.beta};
   };
   const Bytes first = fit.segments.front().from;
   const Bytes last = fit.segments.back().from;
-  FittedTime found{.evidence = FitEvidence::own_curve};
-  const FitInterval* interval = &fit.inside;
   if (size < first) {
-    found.position = SizePosition::below;
-    interval = &fit.below;
+    // In proportion to the size, where the line would fall below that; never above the first time.
     const AlphaBeta line = line_of(fit.segments.front());
-    const double ratio = line.at(size) / line.at(first);
-    found.time = line.at(first) * std::clamp(ratio, value_of(size) / value_of(first), 1.0);
-  } else if (size > last) {
-    found.position = SizePosition::beyond;
-    interval = &fit.beyond;
-    const double last_time = line_of(fit.segments[fit.segments.size() - 2]).at(last);
-    found.time = time_beyond(last_time, last, line_of(fit.segments.back()), size);
-  } else {
-    // The last segment whose line holds at this size; at the last size that of the one before.
-    const auto above = std::ranges::upper_bound(fit.segments.begin() + 1, fit.segments.end() - 1,
-                                                size, {}, &FitSegment::from);
-    found.time = line_of(*(above - 1)).at(size);
+    const double time = line.at(first);
+    FittedLine found{.line = line, .position = SizePosition::below, .interval = fit.below};
+    if (line.alpha < 0)
+      found.line = {.alpha = 0, .beta = time / value_of(first)};
+    else if (line.beta < 0)
+      found.line = {.alpha = time, .beta = 0};
+    return found;
   }
-  found.low = found.time * interval->low;
-  found.high = found.time * interval->high;
-  return found;
+  if (size > last) {
+    const double last_time = line_of(fit.segments[fit.segments.size() - 2]).at(last);
+    return {.line = line_from_last(last_time, last, line_of(fit.segments.back())),
+            .position = SizePosition::beyond,
+            .interval = fit.beyond};
+  }
+  // The last segment whose line holds at this size; at the last size that of the one before.
+  const auto above = std::ranges::upper_bound(fit.segments.begin() + 1, fit.segments.end() - 1,
+                                              size, {}, &FitSegment::from);
+  return {.line = line_of(*(above - 1)), .position = SizePosition::between, .interval = fit.inside};
+}
+
+FittedTime predict(const VariantFit& fit, Bytes size) {
+  const FittedLine found = line_at(fit, size);
+  const double time = found.line.at(size);
+  return {.time = time,
+          .low = time * found.interval.low,
+          .high = time * found.interval.high,
+          .evidence = FitEvidence::own_curve,
+          .position = found.position};
 }
 
 bool reaches(const VariantFit& fit, Bytes size) {

@@ -11,6 +11,7 @@
 #include "cli_fixture.h"
 #include "colltune/client.h"
 #include "colltune/client/client.h"
+#include "colltune/client/local_table.h"
 #include "colltune/model/fitted/variant_fits.h"
 #include "colltune/model/fitted/world_fits.h"
 #include "daemon.h"
@@ -104,7 +105,25 @@ TEST_F(FittedAnswers, ExplainHasThem) {
   EXPECT_EQ(json["answer"]["prediction"]["model"], "alpha_beta");
 }
 
-TEST_F(FittedAnswers, ATableFileAnswersWithoutFits) {
+TEST_F(FittedAnswers, ATableFileAnswersAsTheDatabase) {
+  const std::string table = folder.file("cluster.ctt");
+  ASSERT_EQ(colltune({"export", "table", "--db", database, "-o", table}).code, 0);
+  for (const std::uint64_t size : {64U, 4096U, 8192U, 12288U, 1U << 19U, 1U << 21U}) {
+    const std::vector<std::string> by_table{"--table", table, "--json"};
+    const std::vector<std::string> by_database{"--db", database, "--json"};
+    EXPECT_EQ(json_of(ask(size, by_table)), json_of(ask(size, by_database))) << size;
+    // What else `explain` tells, a database alone knows.
+    EXPECT_EQ(json_of(ask(size, by_table, "explain"))["answer"],
+              json_of(ask(size, by_database, "explain"))["answer"])
+        << size;
+  }
+  const auto json = json_of(ask(8 * KiB, {"--table", table, "--json"}));
+  EXPECT_EQ(json["winner"], "cpu.one_shot{n=2}");
+  EXPECT_EQ(json["prediction"]["model"], "alpha_beta");
+}
+
+TEST_F(FittedAnswers, AFileOfGenerationsWithoutFitsAnswersWithoutThem) {
+  Store(database).publish(crossing_decisions(), "2026-01-02T00:00:00Z");
   const std::string table = folder.file("cluster.ctt");
   ASSERT_EQ(colltune({"export", "table", "--db", database, "-o", table}).code, 0);
   const auto json = json_of(ask(8 * KiB, {"--table", table, "--json"}));
@@ -165,6 +184,43 @@ TEST_F(ServedFittedAnswers, AClientGetsThePredictionOverTheWire) {
   EXPECT_FALSE(find(4 * KiB).prediction);
   EXPECT_EQ(json_of(ask(8 * KiB, {"--server", daemon_.address, "--json"}))["prediction"]["model"],
             "alpha_beta");
+}
+
+TEST_F(ServedFittedAnswers, AFetchedTableAnswersAsTheDaemonAtEverySize) {
+  const Client client(daemon_.address, std::chrono::seconds(60));
+  const LocalTable table = client.fetch_table();
+  EXPECT_EQ(table.set().fits.size(), 2U);
+  const auto query_for = [](std::uint64_t bytes) {
+    return LookupQuery{.problem = test_key(bytes).problem, .nodes = 1, .ranks_per_node = 2};
+  };
+  const LocalTable::Group group = table.resolve(query_for(8 * KiB));
+  std::vector<LookupQuery> queries;
+  for (unsigned log2 = 2; log2 <= 24; ++log2)
+    for (std::uint64_t quarter = 4; quarter < 8; ++quarter)
+      queries.push_back(query_for(quarter << (log2 - 2)));
+  const BatchAnswer batch = client.lookup_batch(queries);
+  int predictions = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    SCOPED_TRACE(describe(queries[i].problem));
+    const LookupAnswer answer = std::get<LookupAnswer>(batch.items[i]);
+    EXPECT_EQ(table.find(queries[i]), answer);
+    const auto found = table.find(group, queries[i].problem.message_size);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(table.variant(found->variant), to_string(answer.decision.ranked.front().variant));
+    EXPECT_EQ(found->source, answer.source);
+    EXPECT_EQ(found->verdict, answer.decision.verdict);
+    EXPECT_EQ(found->status, answer.decision.status);
+    ASSERT_EQ(!found->model.empty(), answer.prediction.has_value());
+    if (!answer.prediction) continue;
+    ++predictions;
+    EXPECT_EQ(found->model, answer.prediction->model);
+    EXPECT_EQ(found->low, answer.prediction->low);
+    EXPECT_EQ(found->high, answer.prediction->high);
+  }
+  EXPECT_GT(predictions, 30);
+  const std::string file = folder.file("cluster.ctt");
+  ASSERT_EQ(colltune({"export", "table", "--db", database, "-o", file}).code, 0);
+  EXPECT_EQ(LocalTable::open(file).identity(), table.identity()) << "the same, by another way";
 }
 
 TEST_F(ServedFittedAnswers, TheCInterfaceFillsAStructureOfAnyVersion) {
@@ -258,6 +314,11 @@ TEST_F(OtherRanks, ADaemonItsClientsAndTheCInterfaceAnswerAlike) {
   EXPECT_EQ(answer.match, MatchLevel::other_ranks);
   ASSERT_TRUE(answer.prediction);
   EXPECT_EQ(answer.prediction->model, "loggp");
+  EXPECT_EQ(client.fetch_table().find({.problem = test_key(16 * KiB).problem,
+                                       .nodes = 1,
+                                       .ranks_per_node = 8,
+                                       .at_least = MatchLevel::other_ranks}),
+            answer);
   EXPECT_EQ(answer.decision.key.topology.ranks, 8);
 
   colltune_error error{.struct_size = sizeof error, .code = 0, .message = ""};

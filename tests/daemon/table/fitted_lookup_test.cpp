@@ -58,7 +58,8 @@ std::vector<Decision> crossing_decisions(double disturbance = 1) {
 }
 
 DecisionTable with_fits(const std::vector<Decision>& decisions) {
-  return DecisionTable({.generation = generation(1), .decisions = decisions}, fits_of(decisions));
+  return DecisionTable(
+      {.generation = generation(1), .decisions = decisions, .fits = fits_of(decisions)});
 }
 
 LookupQuery query(std::uint64_t bytes) { return {.problem = all_reduce(bytes)}; }
@@ -291,17 +292,30 @@ TEST(FittedLookup, MembersThatDifferAreNotMixed) {
   };
   const DecisionTable mixed({.generation = generation(1),
                              .decisions = decisions,
-                             .members = {members_of("even", "a"), members_of("odd", "b")}},
-                            fits_of(decisions));
+                             .members = {members_of("even", "a"), members_of("odd", "b")},
+                             .fits = fits_of(decisions)});
   EXPECT_FALSE(mixed.find(query(8 * KiB)).prediction);
 }
 
-TEST(FittedLookup, TableFilesHoldAnswersWithoutFits) {
+TEST(FittedLookup, TableFilesHoldTheseAnswers) {
   const auto decisions = crossing_decisions();
-  const auto fitted = with_fits(decisions).answer_groups();
-  const auto plain = table(decisions).answer_groups();
-  ASSERT_EQ(fitted.size(), plain.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(fitted[i].ranges, plain[i].ranges);
+  const auto range_at = [](const DecisionTable& from, std::uint64_t size) {
+    const std::vector<AnswerGroup> groups = from.answer_groups();
+    const auto above =
+        std::ranges::upper_bound(groups.front().ranges, Bytes{size}, {}, &AnswerRange::first);
+    return *(above - 1);
+  };
+  const AnswerRange plain = range_at(table(decisions), 8 * KiB);
+  EXPECT_EQ(plain.variant, parse_variant("base"));
+  EXPECT_FALSE(plain.prediction);
+  const AnswerRange fitted = range_at(with_fits(decisions), 8 * KiB);
+  EXPECT_EQ(fitted.variant, parse_variant("steep"));
+  ASSERT_TRUE(fitted.prediction);
+  EXPECT_EQ(fitted.prediction->model, "alpha_beta");
+  EXPECT_EQ(fitted.prediction->choice, FitChoice::expected) << "refuted at the smaller size";
+  EXPECT_NEAR(fitted.prediction->line->alpha, 14'000, 1);
+  EXPECT_NEAR(fitted.prediction->baseline_line->beta, 2, 1e-3);
+  EXPECT_FALSE(range_at(with_fits(decisions), 16 * KiB).prediction) << "measured";
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ using ::testing::HasSubstr;
 
 DecisionTable table_of(std::vector<Decision> decided) {
   std::vector<VariantFit> fits = fits_with_worlds(decided, counts);
-  return DecisionTable({.generation = generation(1), .decisions = std::move(decided)},
-                       std::move(fits));
+  return DecisionTable(
+      {.generation = generation(1), .decisions = std::move(decided), .fits = std::move(fits)});
 }
 
 LookupQuery query(std::uint64_t bytes, int ranks, MatchLevel at_least = MatchLevel::other_ranks) {
@@ -145,8 +145,8 @@ TEST(OtherRanksLookup, OnlyAQuestionThatAcceptsItGetsIt) {
 TEST(OtherRanksLookup, WhatWasMeasuredAnswersFirst) {
   const auto measured = decisions({2, 4}, 1);
   const DecisionTable with = table_of(measured);
-  const DecisionTable without({.generation = generation(1), .decisions = measured},
-                              fits_of(measured));
+  const DecisionTable without(
+      {.generation = generation(1), .decisions = measured, .fits = fits_of(measured)});
   for (const int ranks : {2, 4})
     for (const std::uint64_t size : {std::uint64_t{1024}, std::uint64_t{3000}}) {
       const LookupAnswer answer = with.find(query(size, ranks));

@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 DecisionTable table_of(const std::vector<Entry>& lower, const std::vector<Entry>& upper) {
   const std::vector decisions{decide(all_reduce(1 * KiB), lower),
                               decide(all_reduce(16 * KiB), upper)};
-  return DecisionTable({.generation = generation(1), .decisions = decisions}, fits_of(decisions));
+  return DecisionTable(
+      {.generation = generation(1), .decisions = decisions, .fits = fits_of(decisions)});
 }
 
 LookupAnswer at(const DecisionTable& table, std::uint64_t bytes = 4 * KiB) {
@@ -82,8 +83,8 @@ TEST(RatioChoice, WhatIsProvenAtNeitherSizeDoesNotWin) {
 DecisionTable open_table(std::vector<Decision> decisions) {
   for (Decision& decision : decisions) decision.verdict = Verdict::undecided;
   std::vector<VariantFit> fits = fits_of(decisions);
-  return DecisionTable({.generation = generation(1), .decisions = std::move(decisions)},
-                       std::move(fits));
+  return DecisionTable(
+      {.generation = generation(1), .decisions = std::move(decisions), .fits = std::move(fits)});
 }
 
 TEST(RatioChoice, WhatIsClearlyFasterAtBothSizesMayWinWhereProofIsLacking) {
@@ -110,8 +111,8 @@ TEST(RatioChoice, ADecisionThatKeepsItsBaselineRefutesWhatIsBehindIt) {
   decisions[0].verdict = Verdict::undecided;
   for (const Verdict verdict : {Verdict::kept, Verdict::displaced}) {
     decisions[1].verdict = verdict;
-    const DecisionTable table({.generation = generation(1), .decisions = decisions},
-                              fits_of(decisions));
+    const DecisionTable table(
+        {.generation = generation(1), .decisions = decisions, .fits = fits_of(decisions)});
     EXPECT_EQ(winner(at(table)), "base");
   }
 }
@@ -182,8 +183,8 @@ TEST(RatioChoice, AWinnerThatIsExpectedToLoseGivesWayToTheBaseline) {
 TEST(RatioChoice, WithoutACommonBaselineItIsAsWithoutFits) {
   const std::vector decisions{decide(all_reduce(1 * KiB), {{"a", 500}, {"b", 900}}),
                               decide(all_reduce(16 * KiB), {{"b", 2000}, {"a", 9000}})};
-  const DecisionTable with({.generation = generation(1), .decisions = decisions},
-                           fits_of(decisions));
+  const DecisionTable with(
+      {.generation = generation(1), .decisions = decisions, .fits = fits_of(decisions)});
   EXPECT_EQ(winner(at(with)), winner(at(table(decisions))));
 }
 

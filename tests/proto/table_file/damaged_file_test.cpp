@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table_file/table_file.h"
 #include "proto/table_file/random_decisions.h"
 
@@ -15,7 +16,11 @@ namespace {
 using ::testing::HasSubstr;
 using namespace table_file;
 
-std::string small_file() { return encode_table(content_of(RandomDecisions(5).make(4))); }
+std::string small_file(bool has_fits = false) {
+  DecisionSet set = RandomDecisions(5).make(4);
+  if (has_fits) set.fits = fits_of(set.decisions);
+  return encode_table(content_of(set));
+}
 
 /// Everything that a reader can do with these bytes; empty if an error says that they are damaged.
 std::optional<DecisionSet> read_all(const std::string& bytes) {
@@ -26,6 +31,7 @@ std::optional<DecisionSet> read_all(const std::string& bytes) {
         if (const auto answer = file.view().find(group, {size})) {
           (void)answer->time();
           (void)answer->baseline_time();
+          if (const auto interval = answer->interval()) (void)file.view().string(interval->model);
           (void)file.view().variant(answer->variant);
         }
     return file.read_decisions();
@@ -49,12 +55,14 @@ void sign(std::string& bytes) {
 }
 
 TEST(DamagedTableFile, NoFlippedByteGoesUnnoticed) {
-  const std::string sound = small_file();
-  ASSERT_TRUE(read_all(sound));
-  for (std::size_t at = 0; at < sound.size(); ++at) {
-    std::string damaged = sound;
-    damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
-    EXPECT_FALSE(read_all(damaged)) << "byte " << at;
+  for (const bool has_fits : {false, true}) {
+    const std::string sound = small_file(has_fits);
+    ASSERT_TRUE(read_all(sound));
+    for (std::size_t at = 0; at < sound.size(); ++at) {
+      std::string damaged = sound;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
+      EXPECT_FALSE(read_all(damaged)) << "byte " << at;
+    }
   }
 }
 
@@ -67,17 +75,19 @@ TEST(DamagedTableFile, NoLengthButItsOwnIsTaken) {
 
 /// Whoever makes such a file also makes its digests: then only the checks of its numbers help.
 TEST(DamagedTableFile, NoNumberLeadsOutOfTheFileEvenWithSoundDigests) {
-  const std::string sound = small_file();
-  int refused = 0;
-  for (std::size_t at = 0; at < sound.size(); ++at)
-    for (const unsigned char value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
-      std::string damaged = sound;
-      damaged[at] = static_cast<char>(value);
-      if (damaged == sound) continue;
-      sign(damaged);
-      if (!read_all(damaged)) ++refused;
-    }
-  EXPECT_GT(refused, 1000);
+  for (const bool has_fits : {false, true}) {
+    const std::string sound = small_file(has_fits);
+    int refused = 0;
+    for (std::size_t at = 0; at < sound.size(); ++at)
+      for (const unsigned char value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+        std::string damaged = sound;
+        damaged[at] = static_cast<char>(value);
+        if (damaged == sound) continue;
+        sign(damaged);
+        if (!read_all(damaged)) ++refused;
+      }
+    EXPECT_GT(refused, 1000);
+  }
 }
 
 TEST(DamagedTableFile, ErrorNamesThePlace) {

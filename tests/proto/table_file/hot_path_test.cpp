@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table_file/table_file.h"
 #include "proto/table_file/random_decisions.h"
 
@@ -27,7 +28,8 @@ namespace colltune::testing {
 namespace {
 
 TEST(TableLookup, TakesNoMemory) {
-  const DecisionSet set = RandomDecisions(4).make(30);
+  DecisionSet set = RandomDecisions(4).make(30);
+  set.fits = fits_of(set.decisions);
   const TableFile file(encode_table(content_of(set)), "memory");
   const TableView& view = file.view();
   std::vector<GroupKey> keys;
@@ -45,6 +47,7 @@ TEST(TableLookup, TakesNoMemory) {
   }
   const std::uint64_t before = allocations;
   std::uint64_t answered = 0;
+  std::uint64_t predicted = 0;
   std::int64_t time = 0;
   for (const GroupKey& key : keys)
     for (std::uint64_t size = 1; size < (1U << 30); size *= 3)
@@ -52,9 +55,14 @@ TEST(TableLookup, TakesNoMemory) {
         ++answered;
         time += answer->time().count() + answer->baseline_time().count();
         time += static_cast<std::int64_t>(view.variant(answer->variant).text.size());
+        if (const auto interval = answer->interval()) {
+          ++predicted;
+          time += interval->high.count();
+        }
       }
   EXPECT_EQ(allocations, before);
   EXPECT_GT(answered, 300U);
+  EXPECT_GT(predicted, 50U);
   EXPECT_GT(time, 0);
   const auto counted = std::make_unique<int>(1);
   EXPECT_GT(allocations, before) << "the counter counts";

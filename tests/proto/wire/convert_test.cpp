@@ -51,6 +51,8 @@ struct Filler {
       value = parse_variant("ring{fan_out=" + std::to_string(next++) + ",order=in-turn}");
     } else if constexpr (std::same_as<T, Members>) {
       value = some_members();  // whose fields depend on each other
+    } else if constexpr (std::same_as<T, FitInterval>) {
+      value = {.low = 0.75, .high = 1.5};  // around 1
     } else if constexpr (std::same_as<T, MeshReduction>) {
       value = parse_mesh("2x3", "1:sum,{0-1|3,5}:avg");
     } else if constexpr (Described<const T>) {
@@ -59,6 +61,8 @@ struct Filler {
         value.kind = ProblemKind::collective;
         value.mesh.reset();
       }
+      if constexpr (std::same_as<T, VariantFit>)
+        value.segments.front().from = value.key.problem.message_size;
     } else if constexpr (requires { value.has_value(); }) {
       fill(value.emplace());
     } else {
@@ -76,9 +80,10 @@ T filled() {
 
 template <class T>
 class EveryType : public ::testing::Test {};
-using AllTypes = ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant,
-                                  Decision, Generation, Environment, WorldMembers, Composition,
-                                  LookupQuery, LookupAnswer, ApplySettings, AnnotatedProgram>;
+using AllTypes =
+    ::testing::Types<Problem, Topology, TuningKey, Variant, Limits, RankedVariant, Decision,
+                     Generation, Environment, WorldMembers, Composition, VariantFit, LookupQuery,
+                     LookupAnswer, ApplySettings, AnnotatedProgram>;
 TYPED_TEST_SUITE(EveryType, AllTypes);
 
 TYPED_TEST(EveryType, FilledValueSurvivesTheRoundTrip) {
@@ -211,6 +216,34 @@ void expect_fields_of(const google::protobuf::Descriptor& descriptor) {
     EXPECT_NE(descriptor.FindFieldByName(std::string(name)), nullptr) << name;
   });
   EXPECT_EQ(descriptor.field_count(), fields) << descriptor.full_name();
+}
+
+TEST(Fits, FieldsOfTheMessagesAreThoseOfTheVocabulary) {
+  expect_fields_of<FitSegment>(*v1::FitSegment::descriptor());
+  expect_fields_of<FitInterval>(*v1::FitInterval::descriptor());
+}
+
+TEST(Fits, WhatNoModelMakesIsRefusedByName) {
+  const auto refusal = [](auto change) -> std::string {
+    v1::VariantFit message;
+    write_message(filled<VariantFit>(), message);
+    change(message);
+    try {
+      (void)read_message<VariantFit>(message, "fit");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), StatusCode::invalid_argument);
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_segments()->RemoveLast(); }),
+              HasSubstr("fit.segments: must be at least 2"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_segments(1)->set_from_bytes(0); }),
+              HasSubstr("fit.segments[1]: does not begin behind the one before"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_segments(0)->set_alpha_ns(std::nan("")); }),
+              HasSubstr("fit.segments[0].alpha_ns"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_below()->set_low(2); }),
+              HasSubstr("fit.below: must contain 1"));
 }
 
 TEST(Annotations, FieldsOfTheMessagesAreThoseOfTheVocabulary) {

@@ -98,11 +98,17 @@ TEST(MessageSet, ResponsesAreThoseOfTheGeneratedCode) {
   write_message(Environment{.kernel = "6.1"},
                 *chunk.mutable_environments(0)->mutable_environment());
   write_message(some_answer().decision, *chunk.add_decisions());
+  const VariantFit fit{.key = some_answer().decision.key,
+                       .variant = some_variant(),
+                       .model = "alpha_beta",
+                       .segments = {{{0}, 1000, 0.25}, {{64}, 900.0 / 7, -1e-3}}};
+  write_message(fit, *chunk.add_fits());
   const auto table = read_elsewhere<calls::GetTableResponse>(chunk, "GetTableResponse");
   EXPECT_FALSE(table.generation);
   ASSERT_EQ(table.environments.size(), 1U);
   EXPECT_EQ(table.environments[0].environment.kernel, "6.1");
   EXPECT_EQ(table.decisions, std::vector{some_answer().decision});
+  EXPECT_EQ(table.fits, std::vector{fit});
 
   v1::GetGenerationResponse generations;
   write_message(Generation{"store", 7, "content"}, *generations.mutable_newest());

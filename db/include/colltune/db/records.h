@@ -14,7 +14,6 @@
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/environment.h"
-#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/measurement.h"
 #include "colltune/vocabulary/world_members.h"
 
@@ -181,8 +180,7 @@ struct LeftOut {
 
 /// A whole generation as stored, ordered by key, then family.
 struct PublishedTable : DecisionSet {
-  std::vector<VariantFit> fits{};  ///< by key and variant; none of a generation before version 9
-  std::string published_at{};      ///< UTC, ISO 8601
+  std::string published_at{};  ///< UTC, ISO 8601
   LeftOut left_out{};
 };
 

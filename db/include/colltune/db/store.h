@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "colltune/db/records.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/measurement.h"
 
 namespace colltune {

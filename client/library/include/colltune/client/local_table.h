@@ -57,6 +57,11 @@ struct TableFound {
   Bytes size;  ///< the size asked for, rounded to what the calls allow
   std::chrono::nanoseconds time{};
   std::chrono::nanoseconds baseline_time{};  ///< 0 if no baseline is ranked
+  /// As LookupAnswer::prediction: bounds of `time` where it was not measured, and the model that
+  /// has them; 0 and empty if there is none. Valid as long as a copy of the table is.
+  std::chrono::nanoseconds low{};
+  std::chrono::nanoseconds high{};
+  std::string_view model;
 
   friend bool operator==(const TableFound&, const TableFound&) = default;
 };

@@ -19,6 +19,7 @@ struct TableSlice {
   std::vector<const std::pair<std::string, Environment>*> environments;  ///< those they name
   std::vector<const WorldMembers*> members;      ///< of the worlds that their sweeps measured
   std::vector<const Composition*> compositions;  ///< those that their variants name
+  std::vector<const VariantFit*> fits;           ///< of the worlds that fit
 };
 
 /// One question's outcome within a batch.

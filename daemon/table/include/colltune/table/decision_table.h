@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "colltune/vocabulary/decision_set.h"
-#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
 
 namespace colltune {
@@ -16,9 +15,7 @@ struct AnswerGroup;
 /// An immutable index of the decisions of one generation. Thread-safe.
 class DecisionTable {
  public:
-  /// `fits` are those of the generation, if any. They change answers for sizes that were not
-  /// measured, and nothing else.
-  explicit DecisionTable(DecisionSet set, std::vector<VariantFit> fits = {});
+  explicit DecisionTable(DecisionSet set);
   ~DecisionTable();
 
   /// The decisions that it indexes, ordered by key, then family.
@@ -50,14 +47,13 @@ class DecisionTable {
   /// lacks.
   [[nodiscard]] LookupAnswer find(const LookupQuery& query) const;
 
-  /// The answers of a table without fits to all queries without members and without form, as ranges
-  /// of sizes: what a table file holds for its fast lookup (colltune/table_file/table_content.h).
+  /// The answers to all queries without members and without form, as ranges of sizes: what a table
+  /// file holds for its fast lookup (colltune/table_file/table_content.h).
   [[nodiscard]] std::vector<AnswerGroup> answer_groups() const;
 
  private:
   class Index;
   DecisionSet set_;
-  std::vector<VariantFit> fits_;
   std::unique_ptr<const Index> index_;
 };
 

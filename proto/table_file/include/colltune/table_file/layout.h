@@ -14,13 +14,19 @@ namespace colltune::table_file {
 static_assert(std::endian::native == std::endian::little, "table files are little-endian");
 
 inline constexpr std::array<char, 8> magic{'C', 'T', 'T', 'A', 'B', 'L', 'E', '\n'};
-/// The oldest and the newest version that are read.
+/// The oldest version that is read.
 inline constexpr std::uint32_t first_version = 1;
 /// In addition, counts in calls and in the evidence.
 inline constexpr std::uint32_t version_with_counts = 2;
 [[nodiscard]] constexpr bool has_counts(std::uint32_t version) {
   return version >= version_with_counts;
 }
+/// In addition, what fits say between and beyond measured sizes, and the fits in the evidence.
+inline constexpr std::uint32_t version_with_fits = 3;
+[[nodiscard]] constexpr bool has_fits(std::uint32_t version) {
+  return version >= version_with_fits;
+}
+inline constexpr std::uint32_t newest_version = version_with_fits;
 /// In place of the number of a string, variant, mesh or group: there is none.
 inline constexpr std::uint32_t none = 0xffffffff;
 
@@ -39,7 +45,7 @@ struct Header {
   std::uint32_t store_uuid;          ///< strings, as the next two
   std::uint32_t content_digest;      ///< of the generation
   std::uint32_t environment_digest;  ///< of every decision's key
-  std::uint32_t reserved;
+  std::uint32_t predictions;         ///< records of the last section below; 0 before version 3
   // Records in each section. Sections follow each other in this order; each begins at a multiple of
   // 8 behind the one before, and bytes between them are 0.
   std::uint64_t text_bytes;
@@ -125,10 +131,31 @@ struct RangeRecord {
   std::uint8_t verdict;
   std::uint8_t status;
   std::uint8_t is_baseline;
-  std::uint32_t reserved;
+  std::uint32_t prediction;  ///< 1 + number of the record, or 0: none
 
   friend bool operator==(const RangeRecord&, const RangeRecord&) = default;
 };
 static_assert(sizeof(RangeRecord) == 64);
+
+/// What fits say of a range of sizes. A time that has a line is, in ns,
+/// (alpha + beta * size) * exp(growth * position), where the position is that of the size between
+/// the range's `from` (0) and `to` (1) by position_between(); of a baseline the growth is 0.
+struct PredictionRecord {
+  double alpha;  ///< in ns; 0 as the next two if the variant has no line
+  double beta;   ///< in ns per byte
+  double growth;
+  double baseline_alpha;
+  double baseline_beta;
+  double low;  ///< bounds of the variant's measured time / this one; 0 if no model has an interval
+  double high;
+  std::uint32_t model;  ///< string, or none: no interval
+  std::uint8_t has_line;
+  std::uint8_t has_baseline_line;
+  std::uint8_t choice;  ///< FitChoice
+  std::uint8_t reserved;
+
+  friend bool operator==(const PredictionRecord&, const PredictionRecord&) = default;
+};
+static_assert(sizeof(PredictionRecord) == 64);
 
 }  // namespace colltune::table_file

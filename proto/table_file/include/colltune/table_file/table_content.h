@@ -3,13 +3,36 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "colltune/table_file/table_view.h"
 #include "colltune/vocabulary/decision_set.h"
 #include "colltune/vocabulary/lookup.h"
 
 namespace colltune {
+
+/// (alpha + beta * size) * exp(growth * position): a time that a fit gives, in ns. The position is
+/// that of the size between AnswerRange::from (0) and `to` (1) by position_between().
+struct TimeLine {
+  double alpha = 0;   ///< in ns
+  double beta = 0;    ///< in ns per byte
+  double growth = 0;  ///< logarithm of a ratio
+
+  friend bool operator==(const TimeLine&, const TimeLine&) = default;
+};
+
+/// What fits say of a range of sizes.
+struct AnswerPrediction {
+  std::optional<TimeLine> line;           ///< of the variant
+  std::optional<TimeLine> baseline_line;  ///< without growth
+  FitInterval interval;                   ///< of the variant's time, where it has a model
+  std::string model;                      ///< empty: none, and no interval
+  FitChoice choice = FitChoice::none;
+
+  friend bool operator==(const AnswerPrediction&, const AnswerPrediction&) = default;
+};
 
 /// The answer for all sizes from `first` on, up to the next range.
 struct AnswerRange {
@@ -33,6 +56,8 @@ struct AnswerRange {
   Bytes to;
   Times times;
   Times baseline_times;
+  std::optional<AnswerPrediction> prediction;  ///< where fits say something; the times then follow
+                                               ///< from its lines, where there are
 
   friend bool operator==(const AnswerRange&, const AnswerRange&) = default;
 };

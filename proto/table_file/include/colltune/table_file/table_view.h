@@ -19,7 +19,7 @@ struct TableDamage {
   const char* what = nullptr;  ///< null: nothing
   const char* section = "";    ///< "header", "ranges", …
   std::uint64_t record = 0;    ///< number in the section, from 0
-  bool is_foreign = false;        ///< it is no table file at all
+  bool is_foreign = false;     ///< it is no table file at all
   bool is_other_version = false;
   std::uint32_t version = 0;  ///< the file's, if that is the damage
 };
@@ -38,6 +38,22 @@ struct GroupKey {
 [[nodiscard]] Regime unpack_regime(std::uint64_t call) noexcept;
 [[nodiscard]] std::string mesh_name(const MeshReduction& mesh);
 
+/// Whether fits chose the variant of an answer between two measured sizes. The numbers stand in
+/// table files and are never changed.
+enum class FitChoice : std::uint8_t {
+  none = 0,           ///< a table without fits names the same
+  shown_at_both = 1,  ///< proven to be faster than the baseline at one of the two sizes, and
+                      ///< clearly faster at the other, which lacks proof
+  expected = 2  ///< neither; or the baseline: less time than that of the others is expected of it
+};
+
+/// Within these bounds lay 90 % of the measured times that were left out of a model.
+struct TableInterval {
+  std::chrono::nanoseconds low{};
+  std::chrono::nanoseconds high{};
+  std::uint32_t model = table_file::none;  ///< TableView::string()
+};
+
 /// The answer to a lookup, as DecisionTable gives it for a query without members and without form.
 struct TableAnswer {
   std::uint32_t variant = table_file::none;   ///< TableView::variant(); never none
@@ -46,12 +62,18 @@ struct TableAnswer {
   Source source = Source::measured;
   Verdict verdict = Verdict::no_baseline;
   DecisionStatus status = DecisionStatus::provisional;
-  Bytes size;                              ///< the size asked for, rounded
-  const table_file::RangeRecord* range{};  ///< what the times are computed from
+  Bytes size;                                        ///< the size asked for, rounded
+  const table_file::RangeRecord* range{};            ///< what the times are computed from
+  const table_file::PredictionRecord* prediction{};  ///< the same, where fits say more; else null
 
   [[nodiscard]] std::chrono::nanoseconds time() const;
   /// 0 if no baseline is ranked.
   [[nodiscard]] std::chrono::nanoseconds baseline_time() const;
+  /// Of the variant's time; empty where it was measured, or no model was fitted to its times.
+  [[nodiscard]] std::optional<TableInterval> interval() const;
+  [[nodiscard]] FitChoice fit_choice() const noexcept {
+    return prediction == nullptr ? FitChoice::none : static_cast<FitChoice>(prediction->choice);
+  }
 };
 
 /// The sections of a table file that lookups read, in memory that the view does not own.
@@ -114,6 +136,7 @@ class TableView {
   [[nodiscard]] TableDamage check_worlds() const noexcept;
   [[nodiscard]] TableDamage check_groups() const noexcept;
   [[nodiscard]] TableDamage check_ranges() const noexcept;
+  [[nodiscard]] TableDamage check_predictions() const noexcept;
   [[nodiscard]] std::optional<Group> find_slot(
       const table_file::GroupKeyRecord& key) const noexcept;
 
@@ -129,6 +152,7 @@ class TableView {
   std::span<const std::uint32_t> slots_;
   std::span<const std::uint64_t> starts_;
   std::span<const table_file::RangeRecord> ranges_;
+  std::span<const table_file::PredictionRecord> predictions_;
   std::span<const std::byte> evidence_;
 };
 
@@ -146,7 +170,8 @@ namespace table_file {
 /// Where each section begins, for the numbers of records that a header gives.
 struct Sections {
   std::uint64_t text = 0, strings = 0, facts = 0, variants = 0, families = 0, meshes = 0,
-                worlds = 0, groups = 0, slots = 0, starts = 0, ranges = 0, evidence = 0, end = 0;
+                worlds = 0, groups = 0, slots = 0, starts = 0, ranges = 0, predictions = 0,
+                evidence = 0, end = 0;
 };
 /// Empty if they are more than any file holds.
 [[nodiscard]] std::optional<Sections> sections_of(const Header& header) noexcept;

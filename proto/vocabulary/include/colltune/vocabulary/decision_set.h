@@ -10,6 +10,7 @@
 #include "colltune/vocabulary/composition.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/world_members.h"
 
 namespace colltune {
@@ -25,6 +26,10 @@ struct DecisionSet {
   std::vector<WorldMembers> members{};
   /// Compositions that ranked variants name.
   std::vector<Composition> compositions{};
+  /// What models made of the decisions' times, by key and variant. They change answers for sizes
+  /// that were not measured, and nothing else. None of a generation that was stored before fits
+  /// were, nor from a daemon or in a table file of before they were sent.
+  std::vector<VariantFit> fits{};
 
   friend bool operator==(const DecisionSet&, const DecisionSet&) = default;
 };

@@ -133,6 +133,7 @@ struct GetTableResponse : OfACall {
   std::vector<Decision> decisions;
   std::vector<WorldMembers> members;
   std::vector<Composition> compositions;
+  std::vector<VariantFit> fits;
 };
 template <class Self, class Visit>
 requires std::same_as<std::remove_const_t<Self>, GetTableResponse>
@@ -142,6 +143,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("decisions", self.decisions);
   visit("members", self.members);
   visit("compositions", self.compositions);
+  visit("fits", self.fits);
 }
 
 struct GetTableRequest : OfACall {

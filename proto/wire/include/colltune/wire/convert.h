@@ -8,6 +8,7 @@
 #include "colltune/v1/vocabulary.pb.h"
 #include "colltune/vocabulary/annotation/annotation.h"
 #include "colltune/vocabulary/environment.h"
+#include "colltune/vocabulary/fits/variant_fit.h"
 #include "colltune/vocabulary/lookup.h"
 #include "colltune/vocabulary/world_members.h"
 #include "colltune/wire/fields.h"
@@ -30,6 +31,7 @@ template <> struct MessageOf<Generation> { using type = v1::Generation; };
 template <> struct MessageOf<Environment> { using type = v1::Environment; };
 template <> struct MessageOf<WorldMembers> { using type = v1::WorldMembers; };
 template <> struct MessageOf<Composition> { using type = v1::Composition; };
+template <> struct MessageOf<VariantFit> { using type = v1::VariantFit; };
 template <> struct MessageOf<LookupQuery> { using type = v1::LookupQuery; };
 template <> struct MessageOf<LookupAnswer> { using type = v1::LookupAnswer; };
 template <> struct MessageOf<ApplySettings> { using type = v1::ApplySettings; };

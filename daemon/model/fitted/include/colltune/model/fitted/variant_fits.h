@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "colltune/model/fitted/alpha_beta.h"
 #include "colltune/model/fitted/curve_set.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/fits/variant_fit.h"
@@ -25,6 +26,15 @@ namespace colltune {
 ///
 /// The work is n log n in the number of ranked variants: 10^4 decisions of ten take below 1 s.
 [[nodiscard]] std::vector<VariantFit> fits_of(std::span<const Decision> decisions);
+
+/// The line that gives the time at a size, and its interval. Which one it is changes at `from` of
+/// the fit's segments alone, and just above the last one's.
+struct FittedLine {
+  AlphaBeta line;
+  SizePosition position = SizePosition::between;
+  FitInterval interval;
+};
+[[nodiscard]] FittedLine line_at(const VariantFit& fit, Bytes size);
 
 /// The time at a size, in ns, with its interval. Also at a measured size: callers ask for others
 /// only. Expects a fit that check_value accepts.
