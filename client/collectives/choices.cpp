@@ -132,21 +132,45 @@ class Chooser {
     std::vector<TableAnswer> answers;
     for (const Bytes size : {low, high, middle}) {
       const auto answer = view_.find(group, size);
-      if (!answer || answer->verdict != Verdict::displaced || answer->is_baseline ||
-          answer->baseline == table_file::none)
-        return;
+      if (!answer || answer->baseline == table_file::none) return;
       if (answer->source != Source::measured && answer->source != Source::interpolated) return;
+      // Where fits choose, another variant may be proven.
+      if (!is_faster(*answer) && answer->fit_choice() == FitChoice::none) return;
       answers.push_back(*answer);
     }
     const TableAnswer& at_middle = answers.back();
+    if (at_middle.is_baseline) {
+      (void)choose_next_best(group, row, low, high, answers);
+      return;
+    }
     const std::string text(view_.variant(at_middle.variant).text);
     const Variant variant = parse_variant(text);
-    const std::string why = why_not_between(row, low, high, variant);
+    std::string why = why_not_between(row, low, high, variant);
+    if (why.empty() && !are_shown(answers))
+      why =
+          "it is expected to be faster than the library's own, but not shown to be at the "
+          "measured sizes around";
     if (why.empty())
       add_choice(row, high, variant, at_middle.baseline_time() - at_middle.time());
     else if (!choose_next_best(group, row, low, high, answers))
       ++left_out_[fmt::format("{} of {} {}: {}", text, name_of(row.collective),
                               name_of(row.data_type), why)];
+  }
+
+  static bool is_faster(const TableAnswer& answer) {
+    return answer.verdict == Verdict::displaced && !answer.is_baseline;
+  }
+
+  /// Whether the variant of the last answer was shown to be faster at all the measured sizes that
+  /// the answers are based on: by proof or, where fits chose it, at one size clearly.
+  static bool are_shown(const std::vector<TableAnswer>& answers) {
+    const TableAnswer& last = answers.back();
+    return std::ranges::all_of(answers, [&](const TableAnswer& answer) {
+      const bool is_of_others =
+          answer.range->from < last.range->from || answer.range->to > last.range->to;
+      return is_faster(answer) && answer.fit_choice() != FitChoice::expected &&
+             (last.fit_choice() == FitChoice::none || !is_of_others);
+    });
   }
 
   /// The same with the fastest of the other variants that were proven at all the measured sizes
@@ -166,6 +190,7 @@ class Chooser {
       range.time_from = one.times.at({range.from}).count();
       range.time_to = one.times.at({range.to}).count();
       answer.range = &range;
+      answer.prediction = nullptr;  // it is of another variant
       add_choice(row, high, one.variant, answer.baseline_time() - answer.time());
       return true;
     }

@@ -64,6 +64,16 @@ class MeshChooser {
   Calling calling_;
 };
 
+/// The form that may be proven at both sizes of a range: what the table names between them or,
+/// where it expects another one to be faster by fits, what won at the smaller size.
+std::uint32_t form_of(const TableView& view, TableView::Group group,
+                      const table_file::RangeRecord& range, std::uint64_t start) {
+  const auto answer = view.find(group, {start});
+  if (!answer || answer->fit_choice() == FitChoice::none) return range.variant;
+  const auto at_smaller = view.find(group, {range.from});
+  return at_smaller ? at_smaller->variant : table_file::none;
+}
+
 /// Whether the form that the table names for `size` was proven to be faster there.
 bool is_proven(const TableView& view, TableView::Group group, std::uint64_t size,
                std::uint32_t variant) {
@@ -102,17 +112,17 @@ MeshChoices choose_meshes(const TableFile& table, const ProgramRanks& ranks,
     const auto group = resolve(view, key, any_family);
     if (!group || view.groups()[*group].key.world != *world) continue;
     const std::string mesh = mesh_name(*key.problem.mesh);
-    for (const table_file::RangeRecord& range : view.ranges_of(*group)) {
-      if (range.variant == table_file::none ||
-          std::ranges::any_of(choices.all, [&](const MeshChoice& one) {
+    for (std::size_t i = 0; i < view.ranges_of(*group).size(); ++i) {
+      const table_file::RangeRecord& range = view.ranges_of(*group)[i];
+      const std::uint32_t form = form_of(view, *group, range, view.starts_of(*group)[i]);
+      if (form == table_file::none || std::ranges::any_of(choices.all, [&](const MeshChoice& one) {
             return one.mesh == mesh && one.data_type == key.problem.data_type &&
                    one.from.value == range.from && one.to.value == range.to;
           }))
         continue;
-      if (!is_proven(view, *group, range.from, range.variant) ||
-          !is_proven(view, *group, range.to, range.variant))
+      if (!is_proven(view, *group, range.from, form) || !is_proven(view, *group, range.to, form))
         continue;
-      const std::string text(view.variant(range.variant).text);
+      const std::string text(view.variant(form).text);
       const Composition* const composition = find_composition(set, text);
       std::string why = composition == nullptr ? "the table lacks its parts" : "";
       for (const std::uint64_t size : {range.from, range.to}) {

@@ -83,8 +83,9 @@ LoadedTable::LoadedTable(const char* path) noexcept {
   const TableDamage damage = TableView::read(bytes_, view_);
   if (damage.what == nullptr) return;
   if (damage.is_other_version)
-    std::snprintf(why_not_.data(), why_not_.size(), "it is of version %u, and versions %u to %u are read",
-                  damage.version, table_file::first_version, table_file::version_with_counts);
+    std::snprintf(why_not_.data(), why_not_.size(),
+                  "it is of version %u, and versions %u to %u are read", damage.version,
+                  table_file::first_version, table_file::newest_version);
   else
     std::snprintf(why_not_.data(), why_not_.size(), "%s, record %llu: %s", damage.section,
                   static_cast<unsigned long long>(damage.record), damage.what);

@@ -116,15 +116,21 @@ struct TimedChoice {
   std::chrono::nanoseconds time{};  ///< the longest of all that it is for
 };
 
-/// What each of `groups` answers from `size` on; empty if one does not displace NCCL's own choice
-/// there.
+/// Whether the answer's variant was shown to be faster than NCCL's own choice.
+bool is_shown(const TableAnswer& answer) {
+  return answer.verdict == Verdict::displaced && !answer.is_baseline &&
+         answer.fit_choice() != FitChoice::expected;
+}
+
+/// What each of `groups` answers from `size` on; empty if nothing can be shown to be faster than
+/// NCCL's own choice there in one of them.
 std::vector<TableAnswer> answers_at(const TableView& table, const Groups& groups, Bytes size) {
   std::vector<TableAnswer> answers;
   for (const TableView::Group group : groups) {
     const auto answer = table.find(group, size);
-    if (!answer || answer->is_baseline || answer->verdict != Verdict::displaced ||
-        answer->source == Source::predicted)
-      return {};
+    if (!answer || answer->source == Source::predicted) return {};
+    // Where fits choose, another variant may be proven.
+    if (!is_shown(*answer) && answer->fit_choice() == FitChoice::none) return {};
     answers.push_back(*answer);
   }
   return answers;
@@ -162,7 +168,7 @@ std::optional<TimedChoice> common_choice(const TableView& table, const Groups& g
   if (answers.empty()) return std::nullopt;
   // What leads everywhere has no regret.
   if (std::ranges::all_of(answers, [&](const TableAnswer& answer) {
-        return answer.variant == answers.front().variant;
+        return is_shown(answer) && answer.variant == answers.front().variant;
       }))
     if (const auto choice = choice_for(table, answers.front().variant, wanted)) {
       TimedChoice chosen{.choice = *choice};

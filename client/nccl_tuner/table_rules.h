@@ -29,10 +29,12 @@ struct Rule {
 /// not tell a tuner the data type, the operator or whether a call is in place. So a rule names the
 /// forced variant whose worst regret over all of these is the least (rule_choice.h), among those
 /// proven to beat NCCL's own choice in each, at or between measured sizes; without one there is no
-/// rule. A number of channels that was measured where NCCL took as many as it was asked for is no
-/// choice for an NCCL of `nccl_version` that may take fewer (takes_channels_as_limit): it would run
-/// something else. The table's evidence is read only if they do not all name the same forced
-/// variant. Throws std::bad_alloc, and Error(data_loss) if evidence is wanted and damaged.
+/// rule. What fits choose between two sizes is named where it was shown to be faster at both and
+/// all of these agree (FitChoice::shown_at_both); what they merely expect is not. A number of
+/// channels that was measured where NCCL took as many as it was asked for is no choice for an NCCL
+/// of `nccl_version` that may take fewer (takes_channels_as_limit): it would run something else.
+/// The table's evidence is read only if they do not all name the same forced variant. Throws
+/// std::bad_alloc, and Error(data_loss) if evidence is wanted and damaged.
 [[nodiscard]] std::vector<Rule> rules_of(const TableView& table, std::size_t ranks,
                                          std::size_t nodes, int nccl_version);
 

@@ -12,6 +12,7 @@
 #include "colltune/collectives/program_settings.h"
 #include "colltune/kernels/arithmetic/copy.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table/decision_table.h"
 #include "colltune/table_file/table_content.h"
 #include "colltune/vocabulary/problem_form.h"
@@ -222,6 +223,90 @@ TEST_F(ChoicesOfATable, AreNextBestOnlyWhereProvenAtAllSizesAround) {
   EXPECT_EQ(variant_at(4096), parse_variant(two_shot));
   EXPECT_EQ(variant_at(9000), Variant{});
   EXPECT_EQ(variant_at(16384), Variant{}) << "behind the baseline";
+}
+
+/// What `variant` takes at a size, against the baseline's 2000 ns, and whether that is proven.
+struct Taken {
+  const char* variant;
+  std::chrono::nanoseconds time;
+  bool is_proven = false;
+};
+
+/// A decision that ranks these. Without a proof its verdict is `undecided`.
+void rank(Decision& decision, const std::vector<Taken>& all) {
+  const RankedVariant like = decision.ranked.front();
+  std::erase_if(decision.ranked, [](const RankedVariant& one) { return !one.is_baseline; });
+  decision.ranked.front().low = decision.ranked.front().high = decision.ranked.front().median;
+  for (const Taken& taken : all) {
+    RankedVariant one = like;
+    one.is_baseline = false;
+    one.variant = parse_variant(taken.variant);
+    one.median = one.low = one.high = taken.time;
+    one.speedup_over_baseline = 2000.0 / static_cast<double>(taken.time.count());
+    const auto baseline = std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
+    decision.ranked.insert(taken.is_proven ? baseline : decision.ranked.end(), std::move(one));
+  }
+  decision.verdict = decision.ranked.front().is_baseline ? Verdict::undecided : Verdict::displaced;
+}
+
+TEST_F(ChoicesOfATable, OfFitsAreProvenAtOneSizeAndClearAtTheOther) {
+  rank(decide(Collective::all_reduce, 1024, one_shot), {{one_shot, 1000ns, true}});
+  rank(decide(Collective::all_reduce, 4096, one_shot), {{one_shot, 1200ns}});
+  EXPECT_EQ(at(choose().rows.front(), 2000), Choices::library) << "without fits";
+  set_.fits = fits_of(set_.decisions);
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  for (const std::uint64_t size : {1024, 1025, 2000, 4095}) EXPECT_EQ(at(row, size), 1) << size;
+  EXPECT_EQ(at(row, 4096), Choices::library) << "measured, and not proven";
+  EXPECT_GT(row.savings[bucket_of(2000)], 700ns);
+  EXPECT_THAT(choices.left_out, IsEmpty());
+}
+
+TEST_F(ChoicesOfATable, AreNotWhatFitsMerelyExpect) {
+  // Slower than the baseline at the larger size, and a third faster in the middle.
+  rank(decide(Collective::all_reduce, 1024, one_shot), {{one_shot, 500ns, true}});
+  rank(decide(Collective::all_reduce, 4096, one_shot), {{one_shot, 2100ns}});
+  // Clearly faster at two sizes, proven at neither.
+  rank(decide(Collective::all_reduce, 65536, two_shot), {{two_shot, 500ns}});
+  rank(decide(Collective::all_reduce, 262144, two_shot), {{two_shot, 500ns}});
+  set_.fits = fits_of(set_.decisions);
+  const DecisionTable table(set_);
+  for (const std::uint64_t size : {1500, 100000}) {
+    Problem asked = set_.decisions.front().key.problem;
+    asked.message_size = {size};
+    const LookupAnswer answer = table.find({.problem = asked});
+    EXPECT_FALSE(answer.decision.ranked.front().is_baseline) << size << answer.decision.reason;
+  }
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  EXPECT_EQ(at(row, 1024), 1);
+  for (const std::uint64_t size : {1025, 1500, 4096, 100000, 200000})
+    EXPECT_EQ(at(row, size), Choices::library) << size;
+  EXPECT_THAT(choices.left_out, Contains(HasSubstr("not shown to be at the measured sizes")));
+}
+
+TEST_F(ChoicesOfATable, OfFitsLeaveWhatIsProvenAtBothSizes) {
+  // `two_shot` is expected to be the fastest, but shown at one size alone; between 4 and 16 KiB
+  // nothing is expected to gain a tenth.
+  rank(decide(Collective::all_reduce, 1024, one_shot),
+       {{two_shot, 300ns, true}, {one_shot, 1000ns, true}});
+  rank(decide(Collective::all_reduce, 4096, one_shot),
+       {{one_shot, 1850ns, true}, {two_shot, 2100ns}});
+  rank(decide(Collective::all_reduce, 16384, one_shot), {{one_shot, 1850ns, true}});
+  set_.fits = fits_of(set_.decisions);
+  const Choices choices = choose();
+  ASSERT_EQ(choices.rows.size(), 1U);
+  const Choices::Row& row = choices.rows.front();
+  const auto variant_at = [&](std::uint64_t size) {
+    const std::uint16_t choice = at(row, size);
+    return choice == Choices::library ? Variant{} : choices.entries[choice - 1U].variant;
+  };
+  EXPECT_EQ(variant_at(1024), parse_variant(two_shot));
+  for (const std::uint64_t size : {1500, 3000, 4096, 9000, 16384})
+    EXPECT_EQ(variant_at(size), parse_variant(one_shot)) << size;
+  EXPECT_NEAR(row.savings[bucket_of(9000)].count(), 150, 2);
 }
 
 TEST_F(ChoicesOfATable, AreTheNextBestThatTheRanksCanRun) {

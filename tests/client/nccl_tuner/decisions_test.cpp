@@ -253,10 +253,11 @@ TEST_F(DecisionsTest, EveryTruncationMakesATableUnusable) {
 
 TEST_F(DecisionsTest, AnotherVersionIsNotRead) {
   std::string bytes = nccl_table({rule_of(Function::all_reduce, 0, 100, {})});
-  bytes[offsetof(table_file::Header, version)] = 3;
+  bytes[offsetof(table_file::Header, version)] = 4;
   publish_bytes(bytes);
   EXPECT_TRUE(ask({Function::all_reduce, 50}).is_untouched());
-  EXPECT_THAT(log_lines(), ElementsAre(HasSubstr("it is of version 3, and versions 1 to 2 are read")));
+  EXPECT_THAT(log_lines(),
+              ElementsAre(HasSubstr("it is of version 4, and versions 1 to 3 are read")));
 }
 
 TEST_F(DecisionsTest, WhatIsNoFileLeavesNcclAlone) {

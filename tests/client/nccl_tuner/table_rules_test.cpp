@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "client/literal_decisions.h"
+#include "colltune/model/fitted/variant_fits.h"
 #include "colltune/table/decision_table.h"
 #include "tuner_fixture.h"
 
@@ -68,8 +69,9 @@ class TableRulesTest : public TunerTest {
     return made;
   }
 
-  void publish_decisions(std::vector<Decision> decisions) {
+  void publish_decisions(std::vector<Decision> decisions, bool has_fits = false) {
     DecisionSet set{.generation = {"store", 7, "content"}, .decisions = std::move(decisions)};
+    if (has_fits) set.fits = fits_of(set.decisions);
     const std::string environment = set.decisions.front().key.environment_digest;
     set.environments.emplace_back(environment, testing::test_environment());
     set.environments.back().second.nccl_version = measured_with_;
@@ -111,6 +113,34 @@ TEST_F(TableRulesTest, AreTheProvenWinnersAtAndBetweenMeasuredSizes) {
   EXPECT_EQ(asked_for(65536), std::nullopt);
   EXPECT_EQ(asked_for(1 << 20), ring);
   EXPECT_EQ(asked_for(8192), std::nullopt) << "proven at one neighbour alone";
+}
+
+TEST_F(TableRulesTest, OfFitsAreProvenAtOneSizeAndClearAtTheOther) {
+  const auto undecided = [](std::uint64_t bytes, int tree_ns, DataType type = DataType::f32) {
+    Decision made = ranking(key(bytes, type), {{own, 2000}, {name(tree), tree_ns}});
+    made.verdict = Verdict::undecided;
+    return made;
+  };
+  const auto proven = [](std::uint64_t bytes, DataType type = DataType::f32) {
+    return ranking(key(bytes, type), {{name(tree), 1000}, {own, 2000}});
+  };
+  publish_decisions({proven(1024), undecided(4096, 1200), proven(65536), undecided(262144, 2100)},
+                    true);
+  EXPECT_EQ(asked_for(2000), tree);
+  EXPECT_EQ(asked_for(4096), std::nullopt) << "measured, and not proven";
+  EXPECT_EQ(asked_for(20000), tree);
+  EXPECT_EQ(asked_for(100000), std::nullopt) << "expected to be faster, not shown at both";
+}
+
+TEST_F(TableRulesTest, OfFitsLeaveWhatIsProvenAtBothSizes) {
+  // Fits expect the ring between, which is proven at the smaller size alone.
+  publish_decisions({ranking(key(1024), {{name(ring), 300}, {name(tree), 1000}, {own, 2000}}),
+                     ranking(key(4096), {{name(tree), 1500}, {own, 2000}, {name(ring), 2100}}),
+                     // A gain of less than a tenth, proven.
+                     ranking(key(65536), {{name(tree), 1900}, {own, 2000}})},
+                    true);
+  EXPECT_EQ(asked_for(1500), tree);
+  EXPECT_EQ(asked_for(50000), tree);
 }
 
 TEST_F(TableRulesTest, LeaveSizesBeyondTheMeasuredOnesToNccl) {

@@ -113,13 +113,15 @@ struct ProgramCalling {
 
 /// What `table` says for these ranks: a winner of ours in every bucket in which it was proven to be
 /// faster than the library's own call at the sizes that are measured there and around, and that
-/// every rank can run; where `calling` is `each`, in any call (Operation::rebind). Where the winner
-/// is none of these, the fastest variant of those that are and that were proven likewise, unless
-/// the library follows rules and the table ranks a variant of the library before it. `catalogue` is
-/// make_host_catalogue(). Nothing else runs: the table answers for what was measured with the same
-/// ranks, calls of the same data type and operator that were made likewise, and input that was
-/// rewritten (`default_input`), not in place. In place, where the data lie and the root do not
-/// count, since a rank does not know them of the others.
+/// every rank can run; where `calling` is `each`, in any call (Operation::rebind). Between two
+/// measured sizes it was proven at both or, where fits chose it, proven at one and clearly faster
+/// at the other (FitChoice::shown_at_both). Where the winner is none of these, the fastest variant
+/// of those that are and that were proven likewise, unless the library follows rules and the table
+/// ranks a variant of the library before it. `catalogue` is make_host_catalogue(). Nothing else
+/// runs: the table answers for what was measured with the same ranks, calls of the same data type
+/// and operator that were made likewise, and input that was rewritten (`default_input`), not in
+/// place. In place, where the data lie and the root do not count, since a rank does not know them
+/// of the others.
 [[nodiscard]] Choices choose_from(const TableFile& table, const ProgramRanks& ranks,
                                   ProgramNumerics numerics, const Implementations& catalogue,
                                   const ProgramCalling& calling = {});
