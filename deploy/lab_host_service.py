@@ -118,6 +118,8 @@ class Service:
 
     def hear(self, process, caller):
         """A signal to pass on; the end of the caller ends his command."""
+        if self.callers.get(process) is not caller:
+            return  # the command ended, and was reaped, since the caller was heard to speak or to leave
         try:
             text = caller.recv(4096)
         except OSError:

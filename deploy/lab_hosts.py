@@ -70,7 +70,8 @@ class Command:
             text = json.dumps(asked).encode() + b"\n"
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
             sent = self.connection.sendmsg([text], rights)
-            self.connection.sendall(text[sent:])
+            if rest := text[sent:]:  # without any, the command may be over: even sending nothing would fail then
+                self.connection.sendall(rest)
         except OSError as error:
             raise LabError(f"{host} does not answer: {error}") from None
 
