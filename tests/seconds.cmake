@@ -5,16 +5,20 @@
 set(COLLTUNE_SECONDS
   bad_input_matrix_test 45
   bad_input_test 28
-  callables_hanging 12
+  baseline_test 29
+  callables_hanging 15
+  callables_torch_example 16
   colltune_cli_test 87
   composed_sweep_test 15
   db_test 27
   device_sweep_test 60
+  executed_test 26
   fresh_launches_test 19
   gpu_check_test 85
   groups_test 35
-  hosts_test 75
+  hosts_test 87
   kernels_composed_random_calls_test 15
+  kernels_conformance_mpi_test.np2 18
   kernels_conformance_mpi_test.np4 24
   kernels_conformance_threads_test 70
   kernels_device_implementation_test 41
@@ -24,18 +28,20 @@ set(COLLTUNE_SECONDS
   kernels_isa_leak_check 19
   kernels_isa_test 10
   kernels_mesh_test 48
+  kernels_mpi_test.np4 14
   kernels_nccl_test 50
   kernels_random_calls_test 26
   kernels_test 60
   kernels_virtual_memory_test 16
-  launch_environments_test 20
+  launch_environments_test 52
   launching_test 60
-  lookup_server_test 30
+  lookup_server_test 37
   measure_test 46
+  mesh_test 12
   nccl_sweep_mpi_test.np4 11
   nccl_sweep_test 46
   nccl_two_processes_test 29
-  open_mpi_component_test 59
+  open_mpi_component_test 60
   open_mpi_han_test 35
   open_mpi_recorder_test 12
   open_mpi_rules_test 25
@@ -47,9 +53,11 @@ set(COLLTUNE_SECONDS
   supervise_mpirun_test 15
   supervise_test 30
   survival_test 100
-  sweep_mpi_test.np4 14
+  sweep_mpi_test.np2 25
+  sweep_mpi_test.np4 90
+  sweep_test 31
   table_file_test 18
   traced_sweep_test 25
   trust_smoke 60
   unlike_ranks_sweep_test 34
-  unlike_ranks_test 15)
+  unlike_ranks_test 48)

@@ -27,7 +27,7 @@ class RandomPrograms : public Component, public ::testing::WithParamInterface<in
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomPrograms, ::testing::Values(2, 3, 4, 8));
 
 TEST_P(RandomPrograms, GetWhatTheLibraryWouldGiveThem) {
-  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "300" : "1500";
+  const std::string calls = is_full_run() ? "100000" : GetParam() > 4 ? "300" : "600";
   for (const int seed : {1, 2}) {
     const Ended ended = run(with(with(launch(GetParam()), on(seed)),
                                  {RANDOM_PROGRAM, calls, std::to_string(10 * seed + GetParam())}));

@@ -118,7 +118,8 @@ TEST_F(SweepOverMpi, EveryVariantOfEveryCollectiveIsRightAndTimed) {
 TEST_F(SweepOverMpi, CallsOfUnequalCountsHaveTheLibrarysOwnAsBaseline) {
   if (world_->size() < 2) GTEST_SKIP() << "with one rank all blocks are alike";
   const SweepPlan plan = plan_of(R"({"version": 1, "sizes": "4KiB", "passes": 1,
-    "collectives": ["all_gather", "reduce_scatter"], "counts": ["one_large", "random"]})");
+    "collectives": ["all_gather", "reduce_scatter"], "counts": ["one_large", "random"],
+    "implementations": {"include": ["mpi.*", "cpu.all_gather_flat", "cpu.reduce_scatter_flat"]}})");
   const SweepOutcome outcome = run(plan);
   EXPECT_EQ(outcome.end, SweepEnd::complete);
   if (control_.rank() != 0) return;
@@ -210,11 +211,14 @@ TEST_F(SweepOverMpi, RanksOfOneNodeReadOneClock) {
   }
 }
 
+// It is a matter of rounds and cells, so that few variants show it.
 TEST_F(SweepOverMpi, EveryCellHasATwinAndSaysHowItsRunsBegan) {
   for (const std::string how : {"auto", "barrier", "window"}) {
     const SweepPlan plan =
         plan_of(R"({"version": 1, "sizes": "1KiB", "collectives": ["all_reduce", "broadcast"],
-                    "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast", "cpu.*"]},
+                    "implementations": {"include": ["mpi.all_reduce", "mpi.broadcast",
+                      "cpu.all_reduce_recursive_doubling", "cpu.broadcast_tree"]},
+                    "parameters": {"cpu.*": {"chunk": [0], "access": ["staged"]}},
                     "passes": 4, "holdout_sizes": "2KiB", "synchronization": ")" +
                 how + "\"}");
     const SweepOutcome outcome = run(plan);
@@ -251,6 +255,9 @@ TEST_F(SweepOverMpi, EveryCellHasATwinAndSaysHowItsRunsBegan) {
 TEST_F(SweepOverMpi, OtherBenchmarksLoopsTimeEveryVariant) {
   const SweepPlan plan =
       plan_of(R"({"version": 1, "sizes": "16KiB", "collectives": ["all_reduce", "gather"],
+                  "implementations": {"include": ["mpi.*", "cpu.all_reduce_recursive_doubling",
+                    "cpu.gather_flat"]},
+                  "parameters": {"cpu.*": {"chunk": [0], "access": ["staged"]}},
                   "null_test": false})");
   for (const CompatTool tool : {CompatTool::osu, CompatTool::nccl_tests}) {
     Measurer measurer(

@@ -12,6 +12,7 @@
 
 #include "kernels/conformance.h"
 #include "nccl_fixture.h"
+#include "support/sanitizer.h"
 
 namespace colltune::test {
 namespace {
@@ -29,7 +30,8 @@ class NcclForced : public testing::Test {
 };
 
 TEST_F(NcclForced, EveryEntryIsRightInEveryCollective) {
-  for (const int ranks : {1, 2, 3}) {
+  // Two ranks share nothing else than three do, and one shares nothing.
+  for (const int ranks : has_thread_sanitizer ? std::vector{3} : std::vector{1, 2, 3}) {
     const PretendedGpus gpus(ranks);
     ChosenVariants chosen;
     std::atomic<int> run = 0;
