@@ -3,6 +3,7 @@
 
 #include "colltune/serve/lookup_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -71,6 +72,13 @@ void spare_address_space() {
     ::mallopt(M_ARENA_MAX, 1);
 }
 
+/// gRPC's end, with the last of its objects, waits for its threads, and one that looks after unsent
+/// bytes of closed connections looks for up to 10 s. So gRPC goes on until the process ends.
+void keep_transport() {
+  static const bool is_kept = (::grpc_init(), true);
+  (void)is_kept;
+}
+
 void set_limits(grpc::ServerBuilder& builder, const ServerOptions& options) {
   builder.SetResourceQuota(grpc::ResourceQuota("colltuned").Resize(transport_bytes()));
   builder.SetMaxReceiveMessageSize(largest_request);
@@ -114,6 +122,7 @@ class LookupServer::Impl {
     check_addresses(options);
     raise_descriptor_limit();
     spare_address_space();
+    keep_transport();
     std::vector<Listener> listeners;
     for (const ListenAddress& address : options.listen) {
       listeners.emplace_back(address);
