@@ -169,7 +169,7 @@ class Answer:
 
     @property
     def prediction(self) -> Optional[Prediction]:
-        """Where a model expects `time_ns`; None of a measured size, and of every answer from a table, which holds no models."""
+        """Where a model expects `time_ns`; None of a measured size."""
         return self.whole.prediction
 
     def __getattr__(self, name: str) -> Any:

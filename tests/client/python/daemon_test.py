@@ -62,7 +62,7 @@ class DaemonTest(PlantedTest):
             self.assertGreaterEqual(answer.prediction.high_ns, answer.time_ns)
             self.assertIsNone(client.lookup_once(**QUESTION).prediction)
             with client.table() as table:
-                self.assertIsNone(table.find(**question).prediction)
+                self.assertEqual(table.find(**question).prediction, answer.prediction)
 
     def test_a_number_of_ranks_that_was_not_measured_is_predicted_if_that_is_accepted(self):
         question = {**QUESTION, "bytes": 16384, "ranks_per_node": 8}
@@ -87,9 +87,13 @@ class DaemonTest(PlantedTest):
                 client.lookup_once(**question, at_least="any_ranks")
             self.assertEqual(caught.exception.name, "invalid_argument")
             self.assertIn("other_ranks", caught.exception.message)
-            with client.table() as table, self.assertRaises(colltune.Error) as caught:
-                table.find(**accepting)  # tables hold no models
-            self.assertEqual(caught.exception.name, "not_found")
+            with client.table() as table:
+                of_table = table.find(**accepting)
+                self.assertEqual((of_table.variant, of_table.source, of_table.match), ("cpu.ring", "predicted", "other_ranks"))
+                self.assertEqual(of_table.prediction, answer.prediction)
+                with self.assertRaises(colltune.Error) as caught:
+                    table.find(**question)
+                self.assertEqual(caught.exception.name, "not_found")
 
     def test_nobody_listens(self):
         with self.assertRaises(colltune.Error) as caught:
