@@ -318,9 +318,9 @@ typedef struct colltune_prediction {
   const char* model; /* "alpha_beta"; "loggp" where the match is "other_ranks" */
 } colltune_prediction;
 /* Fills as much of *prediction as its struct_size says. Returns 0; 5 (not found) where the size was
- * measured, no model was fitted to the winner's times, or the answer comes from a table, which
- * holds no models; 3 where an argument is NULL, or struct_size is less than the structure's first
- * version. After 3 and 5 *prediction is as it was. */
+ * measured, or no model was fitted to the winner's times; 3 where an argument is NULL, or
+ * struct_size is less than the structure's first version. After 3 and 5 *prediction is as it
+ * was. */
 int colltune_answer_prediction(const colltune_answer* answer, colltune_prediction* prediction);
 /* The name by which parts call the kind of the question's member of this number (its rank in the
  * communicator); NULL beyond the members, or where the question said nothing of them. */
