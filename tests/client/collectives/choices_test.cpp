@@ -121,6 +121,12 @@ class ChoicesOfATable : public ::testing::Test {
     return choose_from(file, ranks, numerics, catalogue_, calling);
   }
 
+  /// None where the library's own runs.
+  static Variant variant_of(const Choices& choices, const Choices::Row& row, std::uint64_t size) {
+    const std::uint16_t choice = at(row, size);
+    return choice == Choices::library ? Variant{} : choices.entries[choice - 1U].variant;
+  }
+
   static std::uint16_t at(const Choices::Row& row, std::uint64_t size) {
     return row.choices[bucket_of(size)];
   }
@@ -214,10 +220,7 @@ TEST_F(ChoicesOfATable, AreNextBestOnlyWhereProvenAtAllSizesAround) {
   const Choices choices = choose();
   ASSERT_EQ(choices.rows.size(), 1U);
   const Choices::Row& row = choices.rows.front();
-  const auto variant_at = [&](std::uint64_t size) {
-    const std::uint16_t choice = at(row, size);
-    return choice == Choices::library ? Variant{} : choices.entries[choice - 1U].variant;
-  };
+  const auto variant_at = [&](std::uint64_t size) { return variant_of(choices, row, size); };
   EXPECT_EQ(variant_at(1024), parse_variant(one_shot));
   EXPECT_EQ(variant_at(3000), parse_variant(two_shot)) << "the faster one is not proven at 4 KiB";
   EXPECT_EQ(variant_at(4096), parse_variant(two_shot));
@@ -299,10 +302,7 @@ TEST_F(ChoicesOfATable, OfFitsLeaveWhatIsProvenAtBothSizes) {
   const Choices choices = choose();
   ASSERT_EQ(choices.rows.size(), 1U);
   const Choices::Row& row = choices.rows.front();
-  const auto variant_at = [&](std::uint64_t size) {
-    const std::uint16_t choice = at(row, size);
-    return choice == Choices::library ? Variant{} : choices.entries[choice - 1U].variant;
-  };
+  const auto variant_at = [&](std::uint64_t size) { return variant_of(choices, row, size); };
   EXPECT_EQ(variant_at(1024), parse_variant(two_shot));
   for (const std::uint64_t size : {1500, 3000, 4096, 9000, 16384})
     EXPECT_EQ(variant_at(size), parse_variant(one_shot)) << size;

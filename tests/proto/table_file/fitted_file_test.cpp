@@ -20,16 +20,6 @@ DecisionSet with_fits(DecisionSet set) {
   return set;
 }
 
-LookupQuery query_for(const TuningKey& key, const std::string& family) {
-  return {.problem = key.problem,
-          .nodes = key.topology.nodes,
-          .ranks_per_node = key.topology.ranks_per_node,
-          .environment_digest = key.environment_digest,
-          .family = family,
-          .calling = key.calling,
-          .input = key.input};
-}
-
 /// What the answers of a comparison were.
 struct Seen {
   int answers = 0;

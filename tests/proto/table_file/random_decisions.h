@@ -135,4 +135,15 @@ inline TableContent content_of(const DecisionSet& set) {
           .groups = table.answer_groups()};
 }
 
+/// What asks for exactly this key.
+inline LookupQuery query_for(const TuningKey& key, const std::string& family) {
+  return {.problem = key.problem,
+          .nodes = key.topology.nodes,
+          .ranks_per_node = key.topology.ranks_per_node,
+          .environment_digest = key.environment_digest,
+          .family = family,
+          .calling = key.calling,
+          .input = key.input};
+}
+
 }  // namespace colltune::testing

@@ -18,16 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-LookupQuery query_for(const TuningKey& key, const std::string& family) {
-  return {.problem = key.problem,
-          .nodes = key.topology.nodes,
-          .ranks_per_node = key.topology.ranks_per_node,
-          .environment_digest = key.environment_digest,
-          .family = family,
-          .calling = key.calling,
-          .input = key.input};
-}
-
 /// What a table says: an answer, or an error.
 struct Said {
   std::optional<LookupAnswer> answer;
