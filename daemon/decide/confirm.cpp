@@ -190,8 +190,11 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
     return has_baseline ? veto_against_baseline(std::move(decision), why, launches.size())
                         : veto_against_next(std::move(decision), why, {});
   }
-  if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches)
-    return {std::move(decision), ConfirmResult::open, why_too_few(evidence, policy)};
+  if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches) {
+    const std::size_t measured = evidence.ratios.size() + evidence.busy.size();
+    return {std::move(decision), ConfirmResult::open, why_too_few(evidence, policy),
+            measured == 0 ? 0 : launches.size() - measured};
+  }
 
   const Confirmation seen = summarize(evidence.ratios, policy);
   const bool is_loss = seen.high < policy.loss;

@@ -119,8 +119,16 @@ expect_code 0 "$agent" confirm --db "$work/trap.db" --most-kept-waiting 1 -- "${
 expect_in err '^colltune-agent: confirmed 0 decisions'
 expect_not_in err '(published|set 1)'
 
-# --- What is as fast in fresh launches is confirmed, here right after a supervised sweep.
+# --- A launch that a stall uses up is made up for by a further one.
 export COLLTUNE_TRUST=delay:200
+expect_code 0 "${sweep[@]}" --db "$work/stall.db"
+COLLTUNE_TRUST=stall:$work/stalled expect_code 0 "$agent" confirm --db "$work/stall.db" -- "${sweep[@]}"
+expect_in err '1 more launch\(es\)'
+expect_not_in err 'vetoed'
+expect_decisions "$work/stall.db" "large and all(d['verdict'] == 'displaced' and d['status'] == 'confirmed' and
+  d['confirmation']['launches'] == 5 for d in large)"
+
+# --- What is as fast in fresh launches is confirmed, here right after a supervised sweep.
 expect_code 0 "$agent" supervise --confirm 5 --db "$work/fast.db" -- "${sweep[@]}" --db "$work/fast.db"
 expect_not_in err 'vetoed'
 expect_decisions "$work/fast.db" "all(d['verdict'] == 'displaced' and d['status'] == 'confirmed' and

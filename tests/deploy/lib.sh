@@ -61,7 +61,7 @@ data = json.load(open(sys.argv[1]))
 if eval(sys.argv[2]): sys.exit(0)
 rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
 if isinstance(data, list): print(f"  {len(data)} rows", file=sys.stderr)
-for field in ("outcome", "verdict", "state", "ranks_ran"):
+for field in ("outcome", "verdict", "status", "state", "confirmation", "ranks_ran"):
     if any(field in row for row in rows):
         print(f"  {field}:", dict(collections.Counter(str(row.get(field)) for row in rows)), file=sys.stderr)
 for row in [row for row in rows if row.get("outcome", "ok") != "ok"][:5]:

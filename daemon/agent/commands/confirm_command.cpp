@@ -84,8 +84,17 @@ class Confirmer {
         say_(fmt::format("set {}: {} winner(s) to confirm in {} launches", set, claims,
                          options_.launches));
         const std::string confirmation = random_uuid();
-        if (const auto code = launch_all(confirmation)) return *code;
+        for (int launch = 1; launch <= options_.launches; ++launch)
+          if (const auto code = make_launch(confirmation, launch)) return *code;
         measured = read_set(options_.database, confirmation);
+        // A launch that a stall used up is made up for; as often as there are launches, so that
+        // too little time for each ends, too.
+        for (int more = 1; more <= options_.launches && misses_launches(before, measured); ++more) {
+          say_(fmt::format("set {}: {} more launch(es), as a launch ended before all was measured",
+                           set, more));
+          if (const auto code = make_launch(confirmation, options_.launches + more)) return *code;
+          measured = read_set(options_.database, confirmation);
+        }
       }
       const bool has_successors = publish(before, measured, set == most_confirm_sets);
       if (set == 1 || !has_successors) left_out_ = measured.left_out;
@@ -96,25 +105,30 @@ class Confirmer {
   }
 
  private:
-  /// The exit code where a launch could not be made.
-  std::optional<int> launch_all(const std::string& confirmation) {
-    for (int launch = 1; launch <= options_.launches; ++launch) {
-      SuperviseOptions supervised{.database = options_.database,
-                                  .command = options_.command,
-                                  .launches = attempts_per_launch};
-      for (const std::string& argument : launch_arguments(confirmation, launch))
-        supervised.command.push_back(argument);
-      const int code = supervise(
-          supervised,
-          {.failures = failures_, .lock = lock_, .say = say_, .memory_kills = own_memory_kills});
-      if (code != 0 && code != 1) {
-        say_(fmt::format("launch {} of {} could not be made (exit code {}): its set says nothing",
-                         launch, options_.launches, code));
-        return code;
-      }
-      code_ = std::max(code_, code);
+  /// The exit code where the launch could not be made.
+  std::optional<int> make_launch(const std::string& confirmation, int launch) {
+    SuperviseOptions supervised{.database = options_.database,
+                                .command = options_.command,
+                                .launches = attempts_per_launch};
+    for (const std::string& argument : launch_arguments(confirmation, launch))
+      supervised.command.push_back(argument);
+    const int code = supervise(
+        supervised,
+        {.failures = failures_, .lock = lock_, .say = say_, .memory_kills = own_memory_kills});
+    if (code != 0 && code != 1) {
+      say_(fmt::format("launch {} could not be made (exit code {}): its set says nothing", launch,
+                       code));
+      return code;
     }
+    code_ = std::max(code_, code);
     return {};
+  }
+
+  [[nodiscard]] bool misses_launches(const std::vector<Decision>& before,
+                                     const SetOfLaunches& measured) const {
+    return std::ranges::any_of(before, [&](const Decision& decision) {
+      return confirm(decision, measured.launches, policy_).launches_missed > 0;
+    });
   }
 
   [[nodiscard]] std::vector<std::string> launch_arguments(const std::string& confirmation,

@@ -9,12 +9,19 @@
 //   COLLTUNE_TRUST=trap      the rival is 4 times as fast, but the first operation that a process
 //                            prepares of it is 16 times as slow (too slow to be a contender): it
 //                            wins in sweeps of several sizes, and loses in fresh launches
+//   COLLTUNE_TRUST=stall:F   the baseline takes 3 times as long; the process that creates the file
+//                            F stands still for 3 s before it first prepares the rival
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include "agent_main.h"
@@ -39,6 +46,16 @@ Planted planted() {
   const char* text = std::getenv("COLLTUNE_TRUST");
   const std::string what = text == nullptr ? "" : text;
   constexpr std::string_view delay = "delay:";
+  constexpr std::string_view stall = "stall:";
+  if (what.starts_with(stall)) {
+    const std::string marker = what.substr(stall.size());
+    return {always(3), [marker](int number) {
+              // Whoever creates the file.
+              if (number == 1 && !std::filesystem::exists(marker) && std::ofstream(marker).good())
+                std::this_thread::sleep_for(std::chrono::seconds(3));
+              return 1.0;
+            }};
+  }
   if (what == "trap") return {always(4), [](int number) { return number == 1 ? 64.0 : 1.0; }};
   if (what.starts_with(delay)) {
     char* end = nullptr;
@@ -46,8 +63,10 @@ Planted planted() {
     if (*end == '\0' && percent >= 0 && percent <= 1000)
       return {always(1 + percent / 100), always(1)};
   }
-  std::fprintf(stderr, "trust_agent: COLLTUNE_TRUST is '%s'; allowed are delay:PERCENT and trap\n",
-               what.c_str());
+  std::fprintf(
+      stderr,
+      "trust_agent: COLLTUNE_TRUST is '%s'; allowed are delay:PERCENT, trap and stall:FILE\n",
+      what.c_str());
   std::exit(2);
 }
 

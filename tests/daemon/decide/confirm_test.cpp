@@ -42,7 +42,7 @@ std::vector<std::vector<Measurement>> launches_with(const std::vector<double>& r
 }
 
 TEST(Confirm, AWinnerThatHoldsIsConfirmedWithTheIntervalOverTheLaunches) {
-  const auto [decision, result, why] =
+  const auto [decision, result, why, missed] =
       confirm(ranking({"fast", "second", "base", "slow"}),
               launches_with({1.2, 1.1, 1.3, 0.9, 1.15}), ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::confirmed);
@@ -59,7 +59,7 @@ TEST(Confirm, AWinnerThatHoldsIsConfirmedWithTheIntervalOverTheLaunches) {
 TEST(Confirm, MoreLaunchesGiveANarrowerInterval) {
   ConfirmPolicy policy;
   policy.launches = 8;
-  const auto [decision, result, why] = confirm(
+  const auto [decision, result, why, missed] = confirm(
       ranking({"fast", "base"}), launches_with({1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 0.5, 2.0}), policy);
   EXPECT_EQ(result, ConfirmResult::confirmed);
   EXPECT_NEAR(decision.confirmation.low, 1.1, 1e-4);
@@ -67,7 +67,7 @@ TEST(Confirm, MoreLaunchesGiveANarrowerInterval) {
 }
 
 TEST(Confirm, ALoserIsVetoedAndTheNextProvenOneLeads) {
-  const auto [decision, result, why] =
+  const auto [decision, result, why, missed] =
       confirm(ranking({"fast", "second", "base", "slow"}),
               launches_with({0.4, 0.5, 0.45, 0.5, 0.9}), ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::vetoed);
@@ -78,7 +78,7 @@ TEST(Confirm, ALoserIsVetoedAndTheNextProvenOneLeads) {
 }
 
 TEST(Confirm, AGainThatDoesNotReproduceIsVetoed) {
-  const auto [decision, result, why] =
+  const auto [decision, result, why, missed] =
       confirm(ranking({"fast", "base", "slow"}), launches_with({0.99, 1.2, 0.98, 0.97, 1.1}),
               ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::confirmed);  // of the baseline: nobody else was proven
@@ -93,7 +93,7 @@ TEST(Confirm, AFaultInAnyLaunchIsAVeto) {
   auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
   launches[2][1].outcome = Outcome::wrong;
   launches[2][1].detail = "element 3";
-  const auto [decision, result, why] =
+  const auto [decision, result, why, missed] =
       confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{});
   EXPECT_THAT(names_of(decision), ElementsAre("base", "fast"));
   EXPECT_THAT(decision.reason, HasSubstr("fast was vetoed: in a fresh launch it was wrong: elem"));
@@ -116,13 +116,31 @@ TEST(Confirm, TooFewLaunchesSayNothing) {
   EXPECT_EQ(confirm(before, {}, ConfirmPolicy{.launches = 0}).decision, before);
 }
 
+TEST(Confirm, LaunchesThatMeasuredTooLittleAreCountedWhereOthersMeasuredAll) {
+  const Decision before = ranking({"fast", "base"});
+  auto launches = launches_with({1.5, 1.5, 1.5, 1.5, 1.5});
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).launches_missed, 0U);
+  launches[1].pop_back();
+  launches[3].clear();
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).launches_missed, 2U);
+  // Two more make up for them.
+  for (auto& more : launches_with({1.5, 1.5})) launches.push_back(std::move(more));
+  const ConfirmStep step = confirm(before, launches, ConfirmPolicy{});
+  EXPECT_EQ(step.result, ConfirmResult::confirmed);
+  EXPECT_EQ(step.decision.confirmation.launches, 5U);
+  EXPECT_EQ(step.launches_missed, 0U);
+  // What no launch measured, further launches would not measure either.
+  for (auto& launch : launches) launch.clear();
+  EXPECT_EQ(confirm(before, launches, ConfirmPolicy{}).launches_missed, 0U);
+}
+
 TEST(Confirm, ALaunchWhoseDifferenceTheLoadMayHaveMadeDoesNotCount) {
   const Decision before = ranking({"fast", "base"});
   auto launches = launches_with({0.4, 1.5, 1.5, 1.5, 1.5});
   // The winner waited for 70 % of its time, the baseline for none.
   launches[0][1].conditions.kept_waiting = 0.7;
   for (Measurement& one : launches[1]) one.conditions.kept_waiting = 0.04;
-  const auto [decision, result, why] = confirm(before, launches, ConfirmPolicy{});
+  const auto [decision, result, why, missed] = confirm(before, launches, ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::open);
   EXPECT_EQ(decision, before);
   EXPECT_THAT(why,
@@ -144,7 +162,7 @@ TEST(Confirm, ABusyMachineConfirmsWhatTheLoadCannotHaveDone) {
     launch[0].conditions.kept_waiting = 0.3;
     launch[1].conditions.kept_waiting = 0.2;
   }
-  const auto [decision, result, why] =
+  const auto [decision, result, why, missed] =
       confirm(ranking({"fast", "base"}), launches, ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::confirmed);
   EXPECT_NEAR(decision.confirmation.speedup, 2 * 0.7 / 0.8, 1e-3)

@@ -53,6 +53,9 @@ struct ConfirmStep {
   Decision decision;
   ConfirmResult result = ConfirmResult::open;
   std::string why_open{};  ///< for a person
+  /// Of a result that is open: launches that did not measure both variants (their time was used up,
+  /// or the reference failed), where another launch did. Further launches may settle it.
+  std::size_t launches_missed = 0;
 };
 
 /// What `launches` (the measurements of each) say about a provisional decision. Pure.
