@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "colltune/decide/machine_states.h"
 #include "colltune/decide/rounds.h"
 #include "colltune/decide/statistics.h"
 #include "colltune/vocabulary/canonical.h"
@@ -22,15 +23,37 @@ struct CurveName {
   friend auto operator<=>(const CurveName&, const CurveName&) = default;
 };
 
-/// The rounds of each pass of a trial that count.
-using TrialPasses = std::vector<std::vector<double>>;
+/// Of each pass of a trial its number and the median of the rounds that count.
+using TrialPasses = std::vector<std::pair<int, double>>;
 
-double time_of(const TrialPasses& passes) {
-  std::vector<WeightedValue> values;
-  for (const auto& rounds : passes)
-    for (const double round : rounds)
-      values.push_back({.value = round, .weight = 1 / static_cast<double>(rounds.size())});
-  return weighted_median(std::move(values));
+/// Over the passes, each with the weight of the machine state that it met. A mean, since times of
+/// two states lie a factor apart: their median would be of the one state at one size and of the
+/// other at the next.
+double time_of(const TrialPasses& passes, const PassWeights& weights) {
+  double logs = 0;
+  double total = 0;
+  for (const auto& [pass, median] : passes) {
+    const double weight = weight_of(pass, weights).weight;
+    logs += weight * std::log(median);
+    total += weight;
+  }
+  return std::exp(logs / total);
+}
+
+/// Of each key's passes.
+std::map<TuningKey, PassWeights> weights_by_key(std::span<const Measurement> measurements) {
+  std::map<Topology, std::vector<const Measurement*>> worlds;
+  std::map<TuningKey, std::vector<const Measurement*>> keys;
+  for (const Measurement& one : measurements) {
+    worlds[one.key.topology].push_back(&one);
+    keys[one.key].push_back(&one);
+  }
+  std::map<Topology, MachineStates> states;
+  for (const auto& [topology, of_world] : worlds) states.emplace(topology, of_world);
+  std::map<TuningKey, PassWeights> weights;
+  for (const auto& [key, of_key] : keys)
+    weights.emplace(key, states.at(key.topology).weights_of(of_key));
+  return weights;
 }
 
 }  // namespace
@@ -46,8 +69,9 @@ std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
     std::erase_if(rounds, [](double round) { return std::isnan(round) || round <= 0; });
     if (rounds.empty()) continue;
     named.emplace(name, &trial);
-    trials[name][trial.key.problem.message_size].push_back(std::move(rounds));
+    trials[name][trial.key.problem.message_size].emplace_back(trial.pass, median_of(rounds));
   }
+  const auto weights = weights_by_key(measurements);
   std::vector<SweptCurve> curves;
   for (const auto& [name, sizes] : trials) {
     SweptCurve curve{.key = name.key,
@@ -55,8 +79,11 @@ std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
                      .family = named.at(name)->family,
                      .is_baseline = named.at(name)->is_baseline,
                      .points = {}};
-    for (const auto& [size, passes] : sizes)
-      curve.points.push_back({.size = size, .time = time_of(passes)});
+    for (const auto& [size, passes] : sizes) {
+      TuningKey key = name.key;
+      key.problem.message_size = size;
+      curve.points.push_back({.size = size, .time = time_of(passes, weights.at(key))});
+    }
     curves.push_back(std::move(curve));
   }
   return curves;

@@ -82,7 +82,11 @@ std::optional<BothSides> find_baseline(const Surroundings& around) {
   return {};
 }
 
+/// By the speed-ups, where there are some: they pair the rounds, and so leave out what the machine
+/// did to a size in the meantime, while medians of two variants may be of two states of it.
 double log_ratio(const RankedVariant& one, const RankedVariant& baseline) {
+  if (one.speedup_over_baseline > 0 && baseline.speedup_over_baseline > 0)
+    return std::log(baseline.speedup_over_baseline / one.speedup_over_baseline);
   return std::log(static_cast<double>(one.median.count()) /
                   static_cast<double>(baseline.median.count()));
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -140,7 +141,10 @@ std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
     if (sizes.size() < 2) continue;
     for (const auto& [size, decision] : sizes) {
       const CurvesByVariant& own = variants[key];
-      const auto best = std::ranges::min_element(decision->ranked, {}, &RankedVariant::median);
+      const auto best = std::ranges::min_element(decision->ranked, {}, [&](const auto& ranked) {
+        const double time = measured_time(curves, own, ranked.variant, size);
+        return time > 0 ? time : std::numeric_limits<double>::infinity();
+      });
       HeldOutChoice choice{.key = decision->key, .best = best->variant};
       if (const auto answers = answers_without(sweep, decision->key)) {
         const Variant& answer = answers->by_table;

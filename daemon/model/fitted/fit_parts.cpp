@@ -95,6 +95,17 @@ FitInterval interval_at(SizePosition position, const LeftOutErrors& of_problem,
   return all.size() >= least_errors ? interval_of(all) : FitInterval{};
 }
 
+/// The time of an entry in ns: the baseline's over its speed-up, which pairs the rounds of both,
+/// where the decision has both. Medians of two variants may be of two states of the machine.
+double time_of(const RankedVariant& ranked, const Decision& decision) {
+  const auto baseline = std::ranges::find_if(decision.ranked, &RankedVariant::is_baseline);
+  if (baseline == decision.ranked.end() || baseline->median.count() <= 0 ||
+      ranked.speedup_over_baseline <= 0 || baseline->speedup_over_baseline <= 0)
+    return static_cast<double>(ranked.median.count());
+  return static_cast<double>(baseline->median.count()) * baseline->speedup_over_baseline /
+         ranked.speedup_over_baseline;
+}
+
 CurvesOfVariants curves_of_variants(std::vector<const Decision*> decisions) {
   std::ranges::sort(decisions, {}, [](const Decision* decision) {
     return std::tuple(decision->key.problem.message_size, decision->family != any_family,
@@ -106,8 +117,8 @@ CurvesOfVariants curves_of_variants(std::vector<const Decision*> decisions) {
       if (ranked.median.count() <= 0) continue;
       auto& points = curves[ranked.variant];
       if (!points.empty() && points.back().size == decision->key.problem.message_size) continue;
-      points.push_back({.size = decision->key.problem.message_size,
-                        .time = static_cast<double>(ranked.median.count())});
+      points.push_back(
+          {.size = decision->key.problem.message_size, .time = time_of(ranked, *decision)});
     }
   return curves;
 }

@@ -104,10 +104,12 @@ TEST(FittedLookup, ASmallGainOverTheBaselineChangesNoChoiceBetweenSizes) {
   auto decisions = crossing_decisions();
   for (Decision& decision : decisions)
     for (RankedVariant& ranked : decision.ranked)
-      if (!ranked.is_baseline)
+      if (!ranked.is_baseline) {
         ranked.median = std::chrono::nanoseconds(
             (10'000 + 2 * static_cast<std::int64_t>(decision.key.problem.message_size.value)) * 92 /
             100);
+        ranked.speedup_over_baseline = 1 / 0.92;
+      }
   const LookupAnswer answer = with_fits(decisions).find(query(8 * KiB));
   EXPECT_EQ(winner(answer), "base");
   EXPECT_EQ(answer.decision.reason, table(decisions).find(query(8 * KiB)).decision.reason);

@@ -41,6 +41,23 @@ TEST(RatioChoice, TheLeastRatioWinsThoughItWonAtNeitherSize) {
   EXPECT_EQ(winner(at(table, 15 * KiB)), "high{n=1}");
 }
 
+// Of a sweep in which the machine had two states, a median may be of either one.
+TEST(RatioChoice, PairedSpeedUpsCountRatherThanMedians) {
+  std::vector decisions{
+      decide(all_reduce(1 * KiB), {{"lucky", 400}, {"fast", 900}, {"base", 1000, true}}),
+      decide(all_reduce(16 * KiB), {{"lucky", 1600}, {"fast", 3600}, {"base", 4000, true}})};
+  for (Decision& decision : decisions) {
+    decision.ranked[0].speedup_over_baseline = 1.2;
+    decision.ranked[1].speedup_over_baseline = 2;
+  }
+  const DecisionTable table(
+      {.generation = generation(1), .decisions = decisions, .fits = fits_of(decisions)});
+  const LookupAnswer answer = at(table);
+  EXPECT_EQ(winner(answer), "fast");
+  EXPECT_THAT(answer.decision.reason, HasSubstr("with 0.50 of it"));
+  EXPECT_NEAR(answer.decision.ranked[0].speedup_over_baseline, 2, 1e-6);
+}
+
 TEST(RatioChoice, AVariantThatItsLimitsEndBetweenTheSizesTakesPart) {
   Entry ends{"ends", 300};
   const std::vector<Entry> upper{{"wide", 3200}, {"base", 4000, true}};

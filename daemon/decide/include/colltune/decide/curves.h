@@ -22,7 +22,8 @@ struct SweptCurve {
 };
 
 /// The curves of a sweep's variants, over all sizes at which they were measured and right. A time
-/// is the median of the trial's rounds, each pass weighing alike, as decisions take it.
+/// is the geometric mean over the passes of each one's median round, weighted by machine states
+/// (machine_states.h).
 [[nodiscard]] std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements);
 
 /// The same for the models, in the same order.
