@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -26,9 +27,13 @@ struct Figures {
   double peak;                        ///< GB/s of all blocks
   double multicast_peak;              ///< of an all_reduce by loads and stores of multicast
   int multicast_blocks;               ///< over the ranks: the most that multicast takes
+  // Across nodes, bytes/s.
+  double nvlink;
+  double rail_block;            ///< of one block that loads from each rank
+  double rail_multicast_block;  ///< of one that loads by multicast
 };
-constexpr Figures hopper{4.5, 4.5, 7.8, 7.8, 65, 44, 320, 480, 16};
-constexpr Figures blackwell{11, 8.5, 19.5, 13, 55, 55, 600, 1000, 32};
+constexpr Figures hopper{4.5, 4.5, 7.8, 7.8, 65, 44, 320, 480, 16, 360e9, 13.7e9, 4.22e9};
+constexpr Figures blackwell{11, 8.5, 19.5, 13, 55, 55, 600, 1000, 32, 720e9, 26.6e9, 8.44e9};
 constexpr int first_hopper = 90;
 constexpr int first_blackwell = 100;
 constexpr int most_blocks = 64;
@@ -41,6 +46,10 @@ constexpr double multicast_of_low_latency = 1.1;
 constexpr double multicast_of_each_rank = 0.55;
 constexpr double as_good_as_best = 1.025;
 constexpr double price_of_block = 0.025;
+constexpr int fewest_of_multicast = 3;  // ranks of a node
+constexpr std::uint64_t ring_chunk = std::uint64_t{1} << 20U;
+constexpr std::uint64_t rail_chunk = std::uint64_t{128} << 10U;
+constexpr double network_seconds = 14e-6;  // a ring's Simple protocol, as in the classic tables
 
 /// What is known of a kernel besides the figures of its architecture.
 struct Traits {
@@ -49,6 +58,7 @@ struct Traits {
   bool stores_by_multicast = false;
   bool loads_by_multicast = false;
   bool copies_by_tma = false;
+  bool crosses_nodes = false;
 };
 
 Traits traits_of(SymmetricKernel kernel) {
@@ -77,12 +87,18 @@ Traits traits_of(SymmetricKernel kernel) {
       return {.kind = all_gather, .stores_by_multicast = true, .copies_by_tma = true};
     case ag_st_mc:
       return {.kind = all_gather, .stores_by_multicast = true};
+    case ag_rail_ring_st_mc:
+      return {.kind = all_gather, .stores_by_multicast = true, .crosses_nodes = true};
     case rs_ll:
       return {.kind = reduce_scatter, .has_low_latency = true};
     case rs_tma_ld:
       return {.kind = reduce_scatter, .copies_by_tma = true};
     case rs_ld:
       return {.kind = reduce_scatter};
+    case rs_rail_ld:
+      return {.kind = reduce_scatter, .crosses_nodes = true};
+    case rs_rail_ld_mc:
+      return {.kind = reduce_scatter, .loads_by_multicast = true, .crosses_nodes = true};
     case rs_ld_mc:
       break;
   }
@@ -135,13 +151,103 @@ Microseconds time_of(const Traits& traits, const SymmetricCall& call, int blocks
   return Microseconds(base_of(traits, figures) + softplus(bus_bytes(traits, call) / bandwidth - 1));
 }
 
+int divided_up(int value, int by) { return (value + by - 1) / by; }
+
+/// Blocks for so many chunks: at least one, at most `most`.
+int blocks_of(std::uint64_t bytes, std::uint64_t chunk, int most) {
+  const std::uint64_t chunks = (bytes + chunk - 1) / chunk;
+  return std::max(1, static_cast<int>(std::min(chunks, static_cast<std::uint64_t>(most))));
+}
+
+Microseconds of_seconds(double seconds) { return Microseconds(1e6 * seconds); }
+
+/// One rank's part, and the paths that it takes.
+struct Rails {
+  std::uint64_t part = 0;
+  int per_node = 1;
+  double network = 0;  ///< bytes/s
+};
+
+Rails rails_of(const SymmetricCall& call) {
+  return {.part = call.message.value / static_cast<std::uint64_t>(call.ranks),
+          .per_node = call.ranks / call.nodes,
+          .network = 1e9 * call.network_gb_per_s};
+}
+
+SymmetricPrediction predict_ring(SymmetricKernel kernel, const SymmetricCall& call,
+                                 const Figures& figures) {
+  const Rails rails = rails_of(call);
+  const auto part = static_cast<double>(rails.part);
+  const auto steps =
+      static_cast<double>((rails.part + ring_chunk - 1) / ring_chunk) * (call.nodes - 1);
+  const double inside = part * call.ranks / figures.nvlink;
+  const double between = part * (call.nodes - 1) / rails.network;
+  const int most = divided_up(figures.multicast_blocks, rails.per_node);
+  return {.kernel = kernel,
+          .blocks = blocks_of(rails.part, ring_chunk, most),
+          .time = of_seconds(steps * network_seconds + std::max(inside, between))};
+}
+
+/// What limits a reduce_scatter across nodes: how often each part of the machine carries a byte of
+/// a rank's part, and the bytes/s that are left of it.
+struct RailCosts {
+  double times_by_nvlink = 0;
+  double times_by_network = 0;
+  double of_block = 0;  ///< bytes/s
+  double of_paths = 0;  ///< the lesser of NVLink's and the network's
+};
+
+RailCosts rail_costs_of(bool by_multicast, const SymmetricCall& call, const Figures& figures) {
+  const Rails rails = rails_of(call);
+  const int loads = by_multicast ? 1 : rails.per_node;
+  const int others = call.nodes - 1;
+  const int times_by_block = (rails.per_node == 1 ? 0 : loads * others) + loads + others;
+  RailCosts costs{
+      .times_by_nvlink =
+          static_cast<double>(by_multicast ? rails.per_node : rails.per_node - 1) * call.nodes,
+      .times_by_network = static_cast<double>(others),
+      .of_block =
+          (by_multicast ? figures.rail_multicast_block : figures.rail_block) / times_by_block};
+  costs.of_paths = rails.network / costs.times_by_network;
+  if (costs.times_by_nvlink > 0)
+    costs.of_paths = std::min(costs.of_paths, figures.nvlink / costs.times_by_nvlink);
+  return costs;
+}
+
+/// The fewest blocks that fill the paths.
+int blocks_to_fill(const RailCosts& costs) {
+  return static_cast<int>(std::ceil(std::min(double{1 << 30}, costs.of_paths / costs.of_block)));
+}
+
+SymmetricPrediction predict_all_to_all(SymmetricKernel kernel, const SymmetricCall& call,
+                                       const Figures& figures) {
+  const bool by_multicast = traits_of(kernel).loads_by_multicast;
+  const Rails rails = rails_of(call);
+  const RailCosts costs = rail_costs_of(by_multicast, call, figures);
+  // NCCL has inboxes for as many blocks as either form fills the paths with.
+  const int inboxes = std::max(blocks_to_fill(rail_costs_of(false, call, figures)),
+                               blocks_to_fill(rail_costs_of(true, call, figures)));
+  const int most = std::min({most_blocks, inboxes, blocks_to_fill(costs)});
+  const int blocks = blocks_of(rails.part, rail_chunk, most);
+  const double bandwidth = std::min(blocks * costs.of_block, costs.of_paths);
+  const auto first =
+      static_cast<double>(std::min(rails.part, rail_chunk * static_cast<std::uint64_t>(blocks)));
+  const double of_first =
+      costs.times_by_nvlink / figures.nvlink + costs.times_by_network / rails.network;
+  return {.kernel = kernel,
+          .blocks = blocks,
+          .time = of_seconds(static_cast<double>(rails.part) / bandwidth + first * of_first +
+                             network_seconds)};
+}
+
 SymmetricPrediction predict_kernel(SymmetricKernel kernel, const SymmetricCall& call,
                                    const Figures& figures) {
   const Traits traits = traits_of(kernel);
+  if (traits.crosses_nodes)
+    return traits.kind == EntryKind::all_gather ? predict_ring(kernel, call, figures)
+                                                : predict_all_to_all(kernel, call, figures);
   const bool has_few_blocks = uses_multicast(traits) && !traits.has_low_latency;
-  const int most = has_few_blocks
-                       ? std::max(1, (figures.multicast_blocks + call.ranks - 1) / call.ranks)
-                       : most_blocks;
+  const int most = has_few_blocks ? divided_up(figures.multicast_blocks, call.ranks) : most_blocks;
   const Microseconds enough = time_of(traits, call, most, figures) * as_good_as_best;
   // More blocks are never slower, so the fewest are found by halving.
   int fewest = 1;
@@ -173,6 +279,14 @@ bool can_reduce(const SymmetricCall& call) {
 void check(const SymmetricCall& call) {
   if (call.ranks < 2)
     throw Error(StatusCode::invalid_argument, fmt::format("{} ranks; at least 2", call.ranks));
+  if (call.nodes < 1 || call.ranks % call.nodes != 0)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("{} ranks on {} nodes; NCCL's symmetric kernels need as many on each",
+                            call.ranks, call.nodes));
+  if (call.nodes > 1 && !(call.network_gb_per_s > 0))
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("a network of {} GB/s; across nodes its bandwidth is needed",
+                            call.network_gb_per_s));
   if (call.compute_capability < first_hopper)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("compute capability {}; NCCL 2.30's figures of symmetric kernels are "
@@ -180,18 +294,19 @@ void check(const SymmetricCall& call) {
                             call.compute_capability, first_hopper));
   if (call.kind == EntryKind::all_to_all || call.kind == EntryKind::send_recv)
     fail(fmt::format("of {}", name_of(call.kind)));
+  if (call.nodes > 1 && call.kind == EntryKind::all_reduce) fail("of all_reduce across nodes");
   if (call.kind != EntryKind::all_gather && !can_reduce(call))
     fail(fmt::format("for {} of {}", name_of(call.reduce_op), name_of(call.data_type)));
   if (call.message.value >= most_of_all) fail("for 64 GiB and more");
 }
 
 bool can_run(const Traits& traits, const SymmetricCall& call) {
-  if (traits.kind != call.kind) return false;
+  if (traits.kind != call.kind || traits.crosses_nodes != (call.nodes > 1)) return false;
   if (traits.copies_by_tma && !(call.may_use_tma && call.compute_capability >= first_blackwell))
     return false;
   if (traits.has_low_latency && call.message.value >= most_of_low_latency) return false;
   if (!uses_multicast(traits)) return true;
-  if (!call.has_multicast || call.ranks <= 2) return false;
+  if (!call.has_multicast || call.ranks / call.nodes < fewest_of_multicast) return false;
   return !traits.loads_by_multicast || !is_eight_bit_float(call.data_type) ||
          call.compute_capability >= first_blackwell;
 }
@@ -211,7 +326,8 @@ SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call) {
     best = one;
     least = price;
   }
-  return *best;  // each collective has a kernel without any demand
+  if (!best) fail("of all_gather across nodes without multicast among 3 ranks of a node or more");
+  return *best;
 }
 
 }  // namespace colltune::library_models

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -23,7 +24,8 @@ namespace sol = speed_of_light;
 /// Where the collectives of a program run.
 struct Setting {
   sol::Device device;
-  const NcclTopology* nccl = nullptr;  ///< null: not given
+  std::optional<double> network_gb_per_s{};  ///< as given
+  const NcclTopology* nccl = nullptr;        ///< null: not given
   bool may_use_tma = false;
 };
 
@@ -43,13 +45,16 @@ struct LibraryChoice {
 
 LibraryChoice choose_symmetric(const CollectiveEntry& entry, const sol::EntryGroups& groups,
                                const Setting& setting) {
-  if (groups.largest.nodes > 1)
-    throw Error(StatusCode::failed_precondition,
-                "NCCL's symmetric kernels across nodes are not modelled");
+  if (groups.largest.nodes > 1 && !setting.network_gb_per_s)
+    throw Error(StatusCode::invalid_argument,
+                "device.nic_gb_per_s is missing: NCCL's symmetric kernels across nodes depend on "
+                "the bandwidth of the slowest network device that it found");
   const SymmetricPrediction found =
       predict_nccl_2_30_symmetric({.kind = entry.kind,
                                    .message = entry.bytes,
                                    .ranks = groups.largest.ranks,
+                                   .nodes = groups.largest.nodes,
+                                   .network_gb_per_s = setting.network_gb_per_s.value_or(0),
                                    .compute_capability = compute_capability_of(setting.device),
                                    .has_multicast = setting.device.has_multimem,
                                    .may_use_tma = setting.may_use_tma,
@@ -144,7 +149,8 @@ std::string predictor_names() {
 }
 
 std::vector<Annotation> annotate(const AnnotatedProgram& program, const FieldPath& where) {
-  Setting setting{.may_use_tma = program.device.tma.value_or(false)};
+  Setting setting{.network_gb_per_s = program.device.nic_gb_per_s,
+                  .may_use_tma = program.device.tma.value_or(false)};
   setting.device = at({&where, "device"}, [&] { return sol::resolve_device(program.device); });
   at({&where, "nodes"}, [&] {
     if (program.nodes < 1)

@@ -199,6 +199,87 @@ TEST(NcclSymmetric, TmaIsTakenSinceBlackwellWhereItIsSwitchedOn) {
   EXPECT_EQ(predict_nccl_2_30_symmetric(call).kernel, ag_st_mc);
 }
 
+struct RailGolden {
+  int compute_capability;
+  int nodes;
+  int ranks_per_node;
+  double network_gb_per_s;
+  bool has_multicast;
+  EntryKind kind;
+  std::uint64_t part;
+  SymmetricKernel kernel;
+  int blocks;
+  double time;
+};
+
+// What NCCL 2.30.7 itself says, as above (queryModel_gin); of the ring, whose time it has in
+// seconds, a million times as much.
+TEST(NcclSymmetric, ChoicesAcrossNodesAreThoseOfNccl) {
+  using enum SymmetricKernel;
+  using enum EntryKind;
+  const std::vector<RailGolden> goldens{
+      {90, 2, 1, 50, false, reduce_scatter, 1024, rs_rail_ld, 1, 14.16997},
+      {90, 2, 1, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 55.94304},
+      {90, 2, 2, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 53.05191},
+      {90, 2, 2, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 88.63344},
+      {90, 2, 2, 50, false, reduce_scatter, 41943040, rs_rail_ld, 19, 916.5035},
+      {90, 2, 8, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 238.3936},
+      {90, 4, 1, 50, false, reduce_scatter, 1024, rs_rail_ld, 1, 14.36042},
+      {90, 4, 1, 50, false, reduce_scatter, 1048576, rs_rail_ld, 5, 116.2362},
+      {90, 4, 2, 25, false, reduce_scatter, 1024, rs_rail_ld, 1, 14.95645},
+      {90, 4, 2, 25, false, reduce_scatter, 100000, rs_rail_ld, 1, 107.4031},
+      {90, 4, 2, 25, false, reduce_scatter, 1048576, rs_rail_ld, 7, 260.1241},
+      {90, 4, 2, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 193.8057},
+      {90, 4, 8, 25, true, reduce_scatter, 1024, rs_rail_ld_mc, 1, 15.91248},
+      {90, 4, 8, 25, false, reduce_scatter, 1048576, rs_rail_ld, 8, 556.2405},
+      {90, 4, 8, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 283.2522},
+      {90, 4, 8, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 493.326},
+      {90, 4, 8, 50, true, reduce_scatter, 1048576, rs_rail_ld_mc, 8, 387.5393},
+      {90, 4, 8, 50, false, reduce_scatter, 41943040, rs_rail_ld, 33, 3872.177},
+      {90, 4, 8, 50, true, reduce_scatter, 41943040, rs_rail_ld_mc, 19, 4113.058},
+      {90, 16, 2, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 391.5101},
+      {90, 16, 8, 50, true, all_gather, 1024, ag_rail_ring_st_mc, 1, 210.3641},
+      {100, 2, 1, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 23.5188},
+      {100, 2, 2, 50, false, reduce_scatter, 1048576, rs_rail_ld, 8, 62.52182},
+      {100, 2, 8, 50, false, reduce_scatter, 41943040, rs_rail_ld, 32, 1018.303},
+      {100, 2, 8, 50, true, all_gather, 41943040, ag_rail_ring_st_mc, 4, 1492.068},
+      {100, 4, 2, 25, false, reduce_scatter, 1024, rs_rail_ld, 1, 14.55203},
+      {100, 4, 2, 25, false, reduce_scatter, 1048576, rs_rail_ld, 4, 205.6564},
+      {100, 4, 2, 50, false, reduce_scatter, 1024, rs_rail_ld, 1, 14.49059},
+      {100, 4, 2, 50, false, reduce_scatter, 1048576, rs_rail_ld, 7, 137.062},
+      {100, 4, 2, 50, false, reduce_scatter, 41943040, rs_rail_ld, 7, 2590.73},
+      {100, 4, 8, 25, true, reduce_scatter, 100000, rs_rail_ld_mc, 1, 113.3828},
+      {100, 4, 8, 25, false, reduce_scatter, 1048576, rs_rail_ld, 8, 353.0702},
+      {100, 4, 8, 25, true, reduce_scatter, 41943040, rs_rail_ld_mc, 7, 5198.043},
+      {100, 4, 8, 50, true, all_gather, 1048576, ag_rail_ring_st_mc, 1, 104.9146},
+      {100, 4, 8, 50, true, reduce_scatter, 41943040, rs_rail_ld_mc, 14, 2722.239},
+      {100, 16, 1, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 104.1504},
+      {100, 16, 2, 50, false, reduce_scatter, 100000, rs_rail_ld, 1, 222.914},
+      {100, 16, 2, 50, false, reduce_scatter, 41943040, rs_rail_ld, 6, 12850.32},
+      {100, 16, 8, 50, true, all_gather, 100000, ag_rail_ring_st_mc, 1, 240},
+      {100, 16, 8, 50, true, all_gather, 1048576, ag_rail_ring_st_mc, 1, 524.5728},
+  };
+  for (const RailGolden& golden : goldens) {
+    const int ranks = golden.nodes * golden.ranks_per_node;
+    const SymmetricPrediction found = predict_nccl_2_30_symmetric(
+        {.kind = golden.kind,
+         .message = Bytes{golden.part * static_cast<std::uint64_t>(ranks)},
+         .ranks = ranks,
+         .nodes = golden.nodes,
+         .network_gb_per_s = golden.network_gb_per_s,
+         .compute_capability = golden.compute_capability,
+         .has_multicast = golden.has_multicast});
+    const std::string what = std::to_string(golden.compute_capability) + ", " +
+                             std::to_string(golden.nodes) + " nodes of " +
+                             std::to_string(golden.ranks_per_node) + ", " +
+                             std::to_string(golden.part) + " B";
+    EXPECT_EQ(found.kernel, golden.kernel) << what;
+    EXPECT_EQ(found.blocks, golden.blocks) << what;
+    // NCCL sums in single precision.
+    EXPECT_NEAR(found.time.count(), golden.time, 1e-5 * golden.time) << what;
+  }
+}
+
 TEST(NcclSymmetric, TheLargestSizesHaveATime) {
   const std::uint64_t limit = std::uint64_t{64} << 30U;
   SymmetricCall call{
@@ -225,6 +306,16 @@ TEST(NcclSymmetric, WhatIsNotKnownIsAnError) {
   EXPECT_THAT(refusal({.data_type = DataType::i32}), HasSubstr("for sum of i32"));
   EXPECT_THAT(refusal({.reduce_op = ReduceOp::max}), HasSubstr("for max of f32"));
   EXPECT_THAT(refusal({.kind = EntryKind::all_to_all}), HasSubstr("of all_to_all"));
+  EXPECT_THAT(refusal({.ranks = 9, .nodes = 2, .network_gb_per_s = 50}),
+              HasSubstr("9 ranks on 2 nodes"));
+  EXPECT_THAT(refusal({.ranks = 8, .nodes = 0}), HasSubstr("8 ranks on 0 nodes"));
+  EXPECT_THAT(refusal({.kind = EntryKind::all_gather, .ranks = 8, .nodes = 2}),
+              HasSubstr("a network of 0 GB/s"));
+  EXPECT_THAT(refusal({.ranks = 8, .nodes = 2, .network_gb_per_s = 50}),
+              HasSubstr("of all_reduce across nodes"));
+  EXPECT_THAT(
+      refusal({.kind = EntryKind::all_gather, .ranks = 8, .nodes = 2, .network_gb_per_s = 50}),
+      HasSubstr("of all_gather across nodes without multicast"));
   EXPECT_EQ(refusal({.kind = EntryKind::all_gather, .data_type = DataType::i64}),
             "nothing was thrown");
 }

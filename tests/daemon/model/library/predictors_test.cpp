@@ -113,10 +113,19 @@ TEST(Predictors, GroupsAreThoseOfTheEntry) {
     one.replica_groups = {{0, 1, 2, 3}, {8, 9, 10, 11}};
   EXPECT_EQ(annotate(asked, where)[1].total,
             predict_nccl_2_30_symmetric({.message = Bytes{1 << 20}, .ranks = 4}).time);
+  asked.collectives[2].kind = EntryKind::reduce_scatter;
   asked.collectives[2].replica_groups.reset();
-  EXPECT_EQ(refusal(asked),
-            "program.collectives[2]: collective 'c': NCCL's symmetric kernels across nodes are not "
-            "modelled");
+  EXPECT_THAT(refusal(asked),
+              StartsWith("program.collectives[2]: collective 'c': device.nic_gb_per_s is missing"));
+  asked.device.nic_gb_per_s = 50;
+  const Annotation across = annotate(asked, where)[2];
+  EXPECT_EQ(across.model, "nccl-2.30.7-symmetric.RailA2A_LsaLD");
+  EXPECT_EQ(across.total, predict_nccl_2_30_symmetric({.kind = EntryKind::reduce_scatter,
+                                                       .message = asked.collectives[2].bytes,
+                                                       .ranks = 16,
+                                                       .nodes = 2,
+                                                       .network_gb_per_s = 50})
+                              .time);
 }
 
 TEST(Predictors, WhatIsRefusedNamesItsPlace) {
