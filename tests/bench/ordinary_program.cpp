@@ -12,16 +12,24 @@
 // in all. persistent: all calls come with the same buffers.
 // grown: has freed something large before MPI_Init, as most programs have. fresh: has not.
 // The first second of calls does not count: in it a machine that was idle is slower (baseline.md).
+//
+// "hand_over_ns" is how long a cache line takes from rank 0 to rank 1, before and after the calls
+// of a cell: a hypervisor moves virtual cores between near and far ones, and short calls take two
+// or three times as long there. null where ranks share cores, or are on several hosts.
 
+#include <fcntl.h>
 #include <mpi.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,8 +76,83 @@ independent::Start choose_start() {
                                                : independent::Start::clock;
 }
 
+/// Half a round trip of a cache line between ranks 0 and 1, in memory that neither MPI nor malloc
+/// gave. All ranks make one together.
+class HandOver {
+ public:
+  HandOver() {
+    int ranks = 1;
+    int opener = static_cast<int>(getpid());
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const bool is_defined = ranks > 1 && sysconf(_SC_NPROCESSORS_ONLN) >= ranks;
+    MPI_Bcast(&opener, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    const std::string name = "/ordinary_program." + std::to_string(opener);
+    if (is_defined && rank_ == 0) map(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (is_defined && rank_ == 1) map(shm_open(name.c_str(), O_RDWR, 0600));
+    int all = is_defined && (rank_ > 1 || word_ != nullptr) ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank_ == 0) shm_unlink(name.c_str());
+    if (all == 0) word_ = nullptr;
+  }
+
+  /// ns, the median of some batches. Empty where it is not defined, or a rank lost its core for
+  /// longer than `longest`.
+  std::optional<double> measure() {
+    constexpr int batches = 9;
+    constexpr int trips = 32;
+    if (word_ == nullptr) return {};
+    std::vector<double> found;
+    for (int batch = 0; batch < batches; ++batch) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int trip = 0; trip < trips; ++trip)
+        if (!(rank_ == 0 ? signal() && await() : await() && signal())) return {};
+      const std::chrono::duration<double, std::nano> took =
+          std::chrono::steady_clock::now() - begin;
+      found.push_back(took.count() / (2 * trips));
+    }
+    return median(found);
+  }
+
+ private:
+  static constexpr std::chrono::seconds longest{5};
+
+  void map(int file) {
+    if (file < 0) return;
+    constexpr std::size_t line = 4096;
+    void* const memory = ftruncate(file, line) != 0
+                             ? MAP_FAILED
+                             : mmap(nullptr, line, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (memory != MAP_FAILED) word_ = static_cast<std::atomic<unsigned>*>(memory);
+  }
+  bool signal() {
+    word_->store(++value_, std::memory_order_release);
+    return true;
+  }
+  bool await() {
+    const auto begin = std::chrono::steady_clock::now();
+    ++value_;
+    for (unsigned look = 1; word_->load(std::memory_order_acquire) != value_; ++look)
+      if (look % 65536 == 0 && std::chrono::steady_clock::now() - begin > longest) return false;
+    return true;
+  }
+
+  int rank_ = 0;
+  unsigned value_ = 0;
+  std::atomic<unsigned>* word_ = nullptr;
+};
+
+std::string text_of(std::optional<double> nanoseconds) {
+  if (!nanoseconds) return "null";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", *nanoseconds);
+  return text;
+}
+
 void time_cell(const Cell& cell, independent::Start start, bool is_each, double seconds,
-               double uncounted) {
+               double uncounted, HandOver& hand_over) {
   int rank = 0;
   int ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -106,6 +189,7 @@ void time_cell(const Cell& cell, independent::Start start, bool is_each, double 
     return independent::run(MPI_COMM_WORLD, cell.collective, shape, taken, image, start, cell.calls,
                             lead);
   };
+  const auto before = hand_over.measure();
   for (int i = 0; i < warm_up; ++i) (void)run();
   const auto begin =
       std::chrono::steady_clock::now() + std::chrono::microseconds(std::llround(uncounted * 1e6));
@@ -130,9 +214,13 @@ void time_cell(const Cell& cell, independent::Start start, bool is_each, double 
     }
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
+  const auto after = hand_over.measure();
   if (rank == 0)
-    std::printf("{\"collective\": \"%s\", \"bytes\": %zu, \"runs\": %zu, \"median_ns\": %.1f}\n",
-                cell.collective.c_str(), cell.bytes, times.size(), median(times));
+    std::printf(
+        "{\"collective\": \"%s\", \"bytes\": %zu, \"runs\": %zu, \"median_ns\": %.1f, "
+        "\"hand_over_ns\": [%s, %s]}\n",
+        cell.collective.c_str(), cell.bytes, times.size(), median(times), text_of(before).c_str(),
+        text_of(after).c_str());
 }
 
 }  // namespace
@@ -168,9 +256,10 @@ int main(int argc, char** argv) {
   if (allocator == "grown") grow_allocator();
   MPI_Init(&argc, &argv);
   const independent::Start start = choose_start();
+  HandOver hand_over;
   for (const Cell& cell : cells)
     time_cell(cell, start, calling == "each", std::atof(argv[3]),
-              &cell == cells.data() ? lead_in : 0);
+              &cell == cells.data() ? lead_in : 0, hand_over);
   MPI_Finalize();
   return 0;
 }

@@ -12,13 +12,16 @@ It sweeps first, unless it gets the database of an earlier sweep, or a table fil
 other round the other way round. After half of them it sweeps once more: what the first sweep's winners are worth is read from the
 second one, since a winner is also who was lucky when it was chosen. Between two readings of the clock the program makes as many calls back to back as the sweep did
 in that cell: a short call takes another time in a row of 4 than in one of 100. `--calls` asks for other rows. A table file does
-not say what the sweep did, so without a database it needs `--calls`. A ratio is the time without over the time with, of
-neighbouring launches. Holds where no cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly
-below 0.98, and each collective's geometric mean is at least 0.95 of what the sweep promised for the same cells (1 where the table
+not say what the sweep did, so without a database it needs `--calls`. A hypervisor moves its virtual cores between near and far
+ones, and short calls take two or three times as long there. So each visit of a cell says how long a cache line took before and
+after it, in a launch as in the sweep. A ratio is the time without over the time with, of visits that met the same state of the
+machine, in the order of time; a promise is what the second sweep found in that state. Holds where no cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly
+below 0.98, each has two visits of both sides in one state, and each collective's geometric mean is at least 0.95 of what the sweep promised for the same cells (1 where the table
 keeps the library's own). With --db or --table the promise is the one of the table. Exit code: 0 where it holds, 1 where it does
 not. On a quiet machine alone."""
 import argparse
 import json
+import math
 import pathlib
 import statistics
 import sys
@@ -27,7 +30,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import launches  # noqa: E402
 from baseline import MPI_NAMES, interval  # noqa: E402
-from launches import COLLECTIVES, SOURCE, Programs, write_config  # noqa: E402
+from launches import COLLECTIVES, SOURCE, Programs, key_of, write_config  # noqa: E402
 from regimes import Launch  # noqa: E402
 
 SIZES = [8, 64, 512, 4096, 32768, 262144, 2097152, 16777216]
@@ -58,29 +61,87 @@ def arguments():
     return options
 
 
-def judge(ratios, promised):
-    """`ratios`: (collective, bytes) -> one per launch; `promised`: the sweep's. What does not hold."""
+def boundary_of(hand_overs):
+    """Between near and far, ns: where of all times of a cache line the longest are twice the shortest. None: one state."""
+    ordered = sorted(hand_overs)
+    if not ordered:
+        return None
+    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    return math.sqrt(low * high) if high >= 2 * low else None
+
+
+def state_of(hand_overs, boundary):
+    """"near" or "far"; None where the cores were moved meanwhile."""
+    states = {"near" if boundary is None or one is None or one < boundary else "far" for one in hand_overs}
+    return states.pop() if len(states) == 1 else None
+
+
+def pairs_of(mine, theirs, boundary):
+    """The ratios of visits, each (ns, times of a cache line), in the same state: (state, ratio)."""
+    found = []
+    for state in ("near", "far"):
+        of_state = [[ns for ns, hand_overs in visits if state_of(hand_overs, boundary) == state] for visits in (mine, theirs)]
+        found += [(state, without / with_us) for with_us, without in zip(*of_state)]
+    return found
+
+
+def promised_in(promised, cell, state):
+    """`promised`: cell -> state -> how many times as fast; of the state None where nothing is known of that state."""
+    of_cell = promised.get(cell, {})
+    return of_cell.get(state, of_cell.get(None, 1))
+
+
+def means_of(pairs, promised, collective):
+    """What the cells of a collective gave, and what was promised for the same visits."""
+    cells = [cell for cell in pairs if cell[0] == collective and pairs[cell]]
+    if not cells:
+        return None
+    mean = statistics.geometric_mean
+    return (mean(mean(ratio for _, ratio in pairs[cell]) for cell in cells),
+            mean(mean(promised_in(promised, cell, state) for state, _ in pairs[cell]) for cell in cells))
+
+
+def judge(pairs, promised):
+    """`pairs`: (collective, bytes) -> (state, ratio) of each two visits; `promised`: as promised_in takes it. What does not
+    hold."""
     faults = []
-    for (collective, size), found in ratios.items():
-        low, high = interval(found)
+    for (collective, size), found in pairs.items():
+        if len(found) < 2:
+            faults.append(f"{collective} {size} B: {len(found)} visits of both sides in one state")
+            continue
+        low, high = interval([ratio for _, ratio in found])
         if high < LEAST:
             faults.append(f"{collective} {size} B: {low:.2f} to {high:.2f}")
-    for collective in dict.fromkeys(collective for collective, _ in ratios):
-        cells = [cell for cell in ratios if cell[0] == collective]
-        mean = statistics.geometric_mean(statistics.geometric_mean(ratios[cell]) for cell in cells)
-        wanted = SHARE * statistics.geometric_mean(promised.get(cell, 1) for cell in cells)
-        if mean < wanted:
-            faults.append(f"{collective}: geometric mean {mean:.3f} of {wanted:.3f}")
+    for collective in dict.fromkeys(collective for collective, _ in pairs):
+        means = means_of(pairs, promised, collective)
+        if means and means[0] < SHARE * means[1]:
+            faults.append(f"{collective}: geometric mean {means[0]:.3f} of {SHARE * means[1]:.3f}")
     return faults
 
 
+def hand_overs_of(measurements):
+    """Of each visit of a cell in a sweep."""
+    visits = {(key_of(one), one["pass"]): one["conditions"].get("hand_over_ns") for one in measurements}
+    return [took for took in visits.values() if took]
+
+
 def promises_of(winners, promised, measurements):
-    """What `winners` are worth by a sweep's measurements; where it measured one too little, as `promised` before."""
-    found = Launch(measurements)
-    libraries = {cell: variant for cell, variants in found.cells.items() for variant, passes in variants.items()
-                 if passes[0]["is_baseline"]}
-    judged = {cell: found.ratio(cell, libraries[cell], winner) for cell, winner in winners.items() if cell in libraries}
-    return {cell: judged.get(cell) or promised[cell] for cell in winners}
+    """What `winners` are worth by a sweep's measurements, in all and in each state of the machine; where it measured one too
+    little, as `promised` before."""
+    # A sweep hands over more than a cache line, so its times have another boundary.
+    boundary = boundary_of(hand_overs_of(measurements))
+
+    def of_state(state):
+        return [one for one in measurements if state is None or state_of([one["conditions"].get("hand_over_ns")], boundary) == state]
+    found = {cell: {None: worth} for cell, worth in promised.items()}
+    for state in (None, "near", "far") if boundary is not None else (None,):
+        launch = Launch(of_state(state))
+        libraries = {cell: variant for cell, variants in launch.cells.items() for variant, passes in variants.items()
+                     if passes[0]["is_baseline"]}
+        for cell, winner in winners.items():
+            if cell in libraries and (worth := launch.ratio(cell, libraries[cell], winner)):
+                found[cell][state] = worth
+    return found
 
 
 class Bench:
@@ -97,6 +158,7 @@ class Bench:
             self.programs.run(self.programs.colltune, "export", "table", "--db", str(database), "-o", str(self.table), codes=(0,))
         self.calls = self.choose_calls(database)
         self.winners, self.promised = self.read_promises()
+        self.another = []
 
     def sweep(self, name):
         config = write_config(self.folder, name, collectives=self.options.collectives, sizes=self.options.sizes,
@@ -106,8 +168,11 @@ class Bench:
         return database
 
     def judge_by_another_sweep(self):
-        measurements = self.programs.json_of("show", "measurements", "--db", str(self.sweep("another")))
-        self.promised = promises_of(self.winners, self.promised, measurements)
+        self.another = self.programs.json_of("show", "measurements", "--db", str(self.sweep("another")))
+
+    def judged(self):
+        """As promised_in takes it."""
+        return promises_of(self.winners, self.promised, self.another)
 
     def choose_calls(self, database):
         """(collective, bytes) -> calls back to back in each run."""
@@ -130,7 +195,7 @@ class Bench:
         return winners, promised
 
     def measure(self, has_component):
-        """(collective, bytes) -> median, ns."""
+        """(collective, bytes) -> median, ns, and how long a cache line took before and after, ns."""
         environment = {"COLLTUNE_TABLE": ""}
         if has_component:
             environment = {"COLLTUNE_TABLE": str(self.table),
@@ -141,20 +206,20 @@ class Bench:
         if "colltune:" in done.stderr:
             sys.exit(f"the component did not run everything: {done.stderr}")
         names = {name: collective for collective, name in MPI_NAMES.items()}
-        return {(names[cell["collective"]], cell["bytes"]): cell["median_ns"]
+        return {(names[cell["collective"]], cell["bytes"]): (cell["median_ns"], cell["hand_over_ns"])
                 for cell in map(json.loads, done.stdout.splitlines())}
 
     def compare(self):
-        times = {cell: {"with_ns": [], "without_ns": []} for cell in self.cells}
+        visits = {cell: {"with": [], "without": []} for cell in self.cells}
         for launch in range(self.options.launches):
             if self.is_judged_by_another and launch == self.options.launches // 2:
                 self.judge_by_another_sweep()
-            sides = [("with_ns", True), ("without_ns", False)]
+            sides = [("with", True), ("without", False)]
             for side, has_component in sides if launch % 2 == 0 else reversed(sides):
-                for cell, median in self.measure(has_component).items():
-                    times[cell][side].append(median)
+                for cell, visit in self.measure(has_component).items():
+                    visits[cell][side].append(visit)
             print(f"launch {launch + 1} of {self.options.launches}", file=sys.stderr)
-        return times
+        return visits
 
 
 def main():
@@ -162,27 +227,37 @@ def main():
     before = launches.machine()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, pathlib.Path(folder))
-        times = bench.compare()
-    ratios = {cell: [theirs / mine for mine, theirs in zip(both["with_ns"], both["without_ns"])] for cell, both in times.items()}
-    faults = judge(ratios, bench.promised)
-    print(f"an ordinary program's calls without the component over those with it, {options.ranks} ranks\n"
-          f"{'collective':<16}{'bytes':>10}{'calls':>7}{'without us':>12}{'with us':>12}{'ratio':>8}   95 % interval   promised")
+        visits = bench.compare()
+    boundary = boundary_of([took for both in visits.values() for side in both.values() for _, hand_overs in side
+                            for took in hand_overs if took])
+    promised = bench.judged()
+    pairs = {cell: pairs_of(both["with"], both["without"], boundary) for cell, both in visits.items()}
+    faults = judge(pairs, promised)
+    states = "one state of the machine" if boundary is None else f"two states of the machine, near and far ({boundary:.0f} ns a cache line)"
+    print(f"an ordinary program's calls without the component over those with it, {options.ranks} ranks, {states}\n"
+          f"{'collective':<16}{'bytes':>10}{'calls':>7}{'without us':>12}{'with us':>12}{'ratio':>8}   95 % interval   pairs   promised")
     rows = []
-    for cell, both in times.items():
-        low, high = interval(ratios[cell])
-        rows.append({"collective": cell[0], "bytes": cell[1], "calls": bench.calls[cell], **both, "interval": [low, high],
-                     "promised": bench.promised.get(cell)})
-        print(f"{cell[0]:<16}{cell[1]:>10}{bench.calls[cell]:>7}{statistics.median(both['without_ns']) / 1e3:>12.2f}"
-              f"{statistics.median(both['with_ns']) / 1e3:>12.2f}{statistics.geometric_mean(ratios[cell]):>8.2f}"
-              f"   {low:.2f} to {high:.2f}   " + (f"{bench.promised[cell]:.2f}" if cell in bench.promised else "the library's own"))
+    for cell, both in visits.items():
+        found = [ratio for _, ratio in pairs[cell]]
+        low, high = interval(found) if len(found) > 1 else (None, None)
+        medians = {side: statistics.median(ns for ns, _ in both[side]) / 1e3 for side in both}
+        rows.append({"collective": cell[0], "bytes": cell[1], "calls": bench.calls[cell],
+                     **{f"{side}_ns": [ns for ns, _ in both[side]] for side in both},
+                     **{f"{side}_hand_over_ns": [hand_overs for _, hand_overs in both[side]] for side in both},
+                     "pairs": pairs[cell], "interval": [low, high],
+                     "promised": {state or "all": worth for state, worth in promised.get(cell, {}).items()} or None})
+        print(f"{cell[0]:<16}{cell[1]:>10}{bench.calls[cell]:>7}{medians['without']:>12.2f}{medians['with']:>12.2f}"
+              + (f"{statistics.geometric_mean(found):>8.2f}   {low:.2f} to {high:.2f}" if len(found) > 1 else "       -   -           ")
+              + f"{len(found):>8}   "
+              + (" ".join(f"{state or 'all'} {worth:.2f}" for state, worth in promised[cell].items()) if cell in promised
+                 else "the library's own"))
     means = {}
     for collective in options.collectives:
-        cells = [cell for cell in ratios if cell[0] == collective]
-        means[collective] = [statistics.geometric_mean(statistics.geometric_mean(ratios[cell]) for cell in cells),
-                             statistics.geometric_mean(bench.promised.get(cell, 1) for cell in cells)]
-        print(f"{collective:<16}geometric mean {means[collective][0]:.2f}, promised {means[collective][1]:.2f}")
+        if found := means_of(pairs, promised, collective):
+            means[collective] = list(found)
+            print(f"{collective:<16}geometric mean {found[0]:.2f}, promised {found[1]:.2f}, of it {found[0] / found[1]:.2f}")
     print("holds" if not faults else "DOES NOT HOLD: " + "; ".join(faults))
-    launches.store(options.results, f"executed_{options.ranks}", before, {"means": means, "faults": faults, "cells": rows})
+    launches.store(options.results, f"executed_{options.ranks}", before, {"boundary_ns": boundary, "means": means, "faults": faults, "cells": rows})
     return 0 if options.unjudged or not faults else 1
 
 

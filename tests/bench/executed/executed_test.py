@@ -24,13 +24,36 @@ def check(holds, what):
 
 
 def check_judgement():
-    twice = [2.0, 2.1, 1.9, 2.05, 1.95]
-    even = [0.99, 1.01, 1.0, 0.98, 1.02]
-    check(not executed.judge({("broadcast", 64): twice, ("broadcast", 256): even}, {("broadcast", 64): 2.0}), "what was promised is there")
-    faults = executed.judge({("broadcast", 64): even, ("broadcast", 256): even}, {("broadcast", 64): 2.0})
+    def near(*ratios):
+        return [("near", ratio) for ratio in ratios]
+    twice = near(2.0, 2.1, 1.9, 2.05, 1.95)
+    even = near(0.99, 1.01, 1.0, 0.98, 1.02)
+    promised = {("broadcast", 64): {None: 2.0}}
+    check(not executed.judge({("broadcast", 64): twice, ("broadcast", 256): even}, promised), "what was promised is there")
+    faults = executed.judge({("broadcast", 64): even, ("broadcast", 256): even}, promised)
     check(len(faults) == 1 and "geometric mean" in faults[0], f"a promise is not kept: {faults}")
-    faults = executed.judge({("reduce", 64): [ratio * 0.9 for ratio in even], ("reduce", 256): twice}, {})
+    faults = executed.judge({("reduce", 64): near(*[ratio * 0.9 for _, ratio in even]), ("reduce", 256): twice}, {})
     check(len(faults) == 1 and "reduce 64 B" in faults[0], f"a slower cell is named: {faults}")
+    faults = executed.judge({("reduce", 64): near(2.0), ("reduce", 256): twice}, {})
+    check(len(faults) == 1 and "1 visits of both sides in one state" in faults[0], f"too little to judge is no success: {faults}")
+    mixed = [("near", 2.0), ("near", 2.0), ("far", 1.2), ("far", 1.2)]
+    by_state = {("gather", 8): {None: 1.9, "near": 2.0, "far": 1.2}}
+    check(not executed.judge({("gather", 8): mixed}, by_state), "a promise holds for the state that a visit met")
+    check(executed.judge({("gather", 8): mixed}, {("gather", 8): {None: 1.9}}), "and is another one than that of all states")
+
+
+def check_states():
+    check(executed.boundary_of([50.0] * 30 + [60.0] * 30) is None, "one state")
+    check(executed.boundary_of([]) is None, "nothing known is one state")
+    boundary = executed.boundary_of([50.0] * 30 + [200.0] * 30)
+    check(boundary == 100, f"between near and far: {boundary}")
+    check(executed.boundary_of([50.0] * 60 + [20000.0]) is None, "one interrupted cache line is no state")
+    check(executed.state_of([50, 180], boundary) is None, "moved meanwhile")
+    check(executed.state_of([None, None], None) == "near", "ranks that share cores have one state")
+    far, near, moved = [210, 190], [55, 50], [50, 210]
+    pairs = executed.pairs_of([(100, near), (300, far), (310, far), (1, moved)], [(900, far), (1, moved), (930, far), (150, near)], boundary)
+    check(pairs == [("near", 1.5), ("far", 3.0), ("far", 3.0)], f"visits of one state are compared, in the order of time: {pairs}")
+    check(not executed.pairs_of([(100, near)], [(900, far)], boundary), "visits of two states are not")
 
 
 def check_calls():
@@ -44,15 +67,20 @@ def check_calls():
 
 
 def check_promises():
-    def one(variant, ns, outcome="ok", size=8):
+    def one(variant, ns, outcome="ok", size=8, of_pass=0, hand_over=50):
         return {"sweep_uuid": "s", "key": {"problem": {"collective": "gather", "message_size_bytes": size}}, "outcome": outcome,
-                "variant": variant, "is_baseline": variant == "mpi.gather", "is_twin": False, "calls_per_sample": 1, "pass": 0,
-                "samples_per_round": 2, "samples_ns": [ns, ns, ns, ns], "marks": []}
+                "variant": variant, "is_baseline": variant == "mpi.gather", "is_twin": False, "calls_per_sample": 1,
+                "pass": of_pass, "samples_per_round": 2, "samples_ns": [ns, ns, ns, ns], "marks": [], "conditions": {"hand_over_ns": hand_over}}
     cells = {("gather", size): "cpu.gather_flat" for size in (8, 64)}
-    found = executed.promises_of(cells, {("gather", 8): 3.0, ("gather", 64): 4.0},
-                                 [one("mpi.gather", 300), one("cpu.gather_flat", 200), one("cpu.gather_tree", 100),
-                                  one("mpi.gather", 300, size=64), one("cpu.gather_flat", 200, outcome="failed", size=64)])
-    check(found == {("gather", 8): 1.5, ("gather", 64): 4.0}, f"the chosen one's worth by another sweep: {found}")
+    measured = [one("mpi.gather", 300), one("cpu.gather_flat", 200), one("cpu.gather_tree", 100),
+                one("mpi.gather", 300, size=64), one("cpu.gather_flat", 200, outcome="failed", size=64)]
+    before = {("gather", 8): 3.0, ("gather", 64): 4.0}
+    found = executed.promises_of(cells, before, measured)
+    check(found == {("gather", 8): {None: 1.5}, ("gather", 64): {None: 4.0}}, f"the chosen one's worth by another sweep: {found}")
+    far = [one("mpi.gather", 660, of_pass=1, hand_over=200), one("cpu.gather_flat", 600, of_pass=1, hand_over=200)]
+    found = executed.promises_of(cells, before, measured + far)[("gather", 8)]
+    check(round(found["near"], 6) == 1.5 and round(found["far"], 6) == 1.1, f"the worth in each state: {found}")
+    check(sorted(executed.hand_overs_of(measured + far)) == [50, 50, 200], "one for each visit of a cell")
 
 
 def check_refusals(build, launcher, table):
@@ -75,6 +103,7 @@ def check_result(result, calls):
 
 def main():
     check_judgement()
+    check_states()
     check_calls()
     check_promises()
     build, launcher, planted = sys.argv[1:]
@@ -90,7 +119,7 @@ def main():
             return json.loads((pathlib.Path(folder) / "executed_2.json").read_text())["result"]
         result = run("--table", table, "--calls", "3")
         check_result(result, {})
-        check(all(cell["promised"] == 2 for cell in result["cells"]), "the table promises what was planted")
+        check(all(cell["promised"] == {"all": 2} for cell in result["cells"]), "the table promises what was planted")
         programs = launches.Programs(pathlib.Path(build), launcher, 2)
         database = pathlib.Path(folder) / "swept.db"
         programs.sweep(launches.write_config(pathlib.Path(folder), "swept", collectives=["all_reduce", "broadcast"],
