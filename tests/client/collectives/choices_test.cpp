@@ -81,6 +81,7 @@ class ChoicesOfATable : public ::testing::Test {
                        rank({"mpi.theirs", {}}, "mpi", 2us)};
     decision.ranked[0].numeric_class = NumericClass::rank_order;
     decision.ranked[1].is_baseline = true;
+    decision.ranked[1].speedup_over_baseline = 1;
     if (verdict != Verdict::displaced) std::swap(decision.ranked[0], decision.ranked[1]);
     decision.verdict = verdict;
     set_.decisions.push_back(std::move(decision));

@@ -49,8 +49,10 @@ class TableRulesTest : public TunerTest {
   static Decision ranking(const TuningKey& key,
                           const std::vector<std::pair<std::string, int>>& ranked) {
     Decision made = testing::decision(key, {}, "nccl");
+    const double theirs =
+        std::ranges::find(ranked, own, &std::pair<std::string, int>::first)->second;
     for (const auto& [variant, time] : ranked) {
-      made.ranked.push_back(testing::ranked(variant, time, 1));
+      made.ranked.push_back(testing::ranked(variant, time, theirs / time));
       made.ranked.back().is_baseline = variant == own;
     }
     made.verdict = Verdict::displaced;
