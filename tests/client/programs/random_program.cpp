@@ -6,10 +6,12 @@
 // the numbers of calls and ranks alone.
 //
 //   mpirun -n 4 random_program CALLS SEED [without-windows] [without-reduce-in-place]
+//       [without-displacement-alone]
 //
 // Without windows where MPI has no one-sided traffic: Open MPI 4.1 has none over TCP alone, and
-// that of Debian's MPICH 4.0.2 goes wrong. Its MPI_Reduce of some KiB in place crashes, too. Prints
-// "N calls, right" on rank 0, or the first wrong one, and ends with 1 then.
+// that of Debian's MPICH 4.0.2 goes wrong. Its MPI_Reduce of some KiB in place crashes, too, and
+// its MPI_Allgatherv of one rank alone does not look at the displacement. Prints "N calls, right"
+// on rank 0, or the first wrong one, and ends with 1 then.
 
 #include <mpi.h>
 
@@ -73,8 +75,11 @@ void add_user(void* in, void* in_out, int* count, MPI_Datatype* type) {
 
 class Program {
  public:
-  Program(unsigned seed, bool has_windows, bool reduces_in_place)
-      : shared_(seed), has_windows_(has_windows), reduces_in_place_(reduces_in_place) {
+  Program(unsigned seed, bool has_windows, bool reduces_in_place, bool displaces_alone)
+      : shared_(seed),
+        has_windows_(has_windows),
+        reduces_in_place_(reduces_in_place),
+        displaces_alone_(displaces_alone) {
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
     own_.seed(seed * 7919U + static_cast<unsigned>(world_rank_));
     MPI_Op_create(add_user, 1, &user_);
@@ -303,7 +308,7 @@ class Program {
     const auto own = static_cast<std::size_t>(rank_);
     const std::vector<int> counts = draw_counts(std::min<std::size_t>(count_, 50000));
     // Where its blocks lie is this rank's affair.
-    const unsigned order = own_() % 3;
+    const unsigned order = ranks > 1 || displaces_alone_ ? own_() % 3 : 0;
     std::vector<std::size_t> places(ranks);
     std::size_t next = order == 1 ? 5 : 0;
     for (std::size_t i = 0; i < ranks; ++i) {
@@ -498,6 +503,7 @@ class Program {
   std::mt19937 shared_;  ///< draws the same on all ranks
   bool has_windows_;
   bool reduces_in_place_;
+  bool displaces_alone_;
   std::mt19937 own_;
   int world_rank_ = 0;
   MPI_Op user_ = MPI_OP_NULL;
@@ -525,7 +531,8 @@ int main(int argc, char** argv) {
     return std::any_of(argv + std::min(argc, 3), argv + argc,
                        [&](const char* word) { return std::string(word) == what; });
   };
-  Program program(seed, !is_given("without-windows"), !is_given("without-reduce-in-place"));
+  Program program(seed, !is_given("without-windows"), !is_given("without-reduce-in-place"),
+                  !is_given("without-displacement-alone"));
   for (unsigned call = 0; call < calls; ++call)
     if (const std::string fault = program.call(call); !fault.empty()) {
       std::printf("rank %d: call %u is wrong: %s\n", rank, call, fault.c_str());

@@ -142,6 +142,11 @@ def two_threads(turns):
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         return
     comms = [MPI.COMM_WORLD.Dup() for _ in range(2)]
+    # mpi4py duplicates a communicator at its first reduction of objects, and holds the interpreter's lock meanwhile: two ranks
+    # whose threads came there in another order would wait for each other.
+    for comm in comms:
+        comm.allreduce(0)
+        comm.reduce(0)
     failures = []
 
     def run(comm):
