@@ -193,7 +193,7 @@ ConfirmStep confirm(Decision decision, std::span<const std::vector<Measurement>>
   if (evidence.ratios.empty() || evidence.ratios.size() < policy.launches) {
     const std::size_t measured = evidence.ratios.size() + evidence.busy.size();
     return {std::move(decision), ConfirmResult::open, why_too_few(evidence, policy),
-            measured == 0 ? 0 : launches.size() - measured};
+            measured == 0 || measured >= policy.launches ? 0 : policy.launches - measured};
   }
 
   const Confirmation seen = summarize(evidence.ratios, policy);

@@ -15,8 +15,9 @@ in that cell: a short call takes another time in a row of 4 than in one of 100. 
 not say what the sweep did, so without a database it needs `--calls`. A hypervisor moves its virtual cores between near and far
 ones, and short calls take two or three times as long there. So each visit of a cell says how long a cache line took before and
 after it, in a launch as in the sweep. A ratio is the time without over the time with, of visits that met the same state of the
-machine, in the order of time; a promise is what the second sweep found in that state. Holds where no cell's 95 % interval over the launches (Student's, of the ratios' logarithms) lies wholly
-below 0.98, each has two visits of both sides in one state, and each collective's geometric mean is at least 0.95 of what the sweep promised for the same cells (1 where the table
+machine, in the order of time; a promise is what the second sweep found in that state. Holds where no cell's 95 % interval over
+the pairs (Student's, of the ratios' logarithms) lies wholly below 0.98, each cell has two pairs, and each collective's geometric
+mean is at least 0.95 of what the sweep promised for the same cells and states (1 where the table
 keeps the library's own). With --db or --table the promise is the one of the table. Exit code: 0 where it holds, 1 where it does
 not. On a quiet machine alone."""
 import argparse

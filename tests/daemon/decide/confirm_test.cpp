@@ -142,6 +142,7 @@ TEST(Confirm, ALaunchWhoseDifferenceTheLoadMayHaveMadeDoesNotCount) {
   for (Measurement& one : launches[1]) one.conditions.kept_waiting = 0.04;
   const auto [decision, result, why, missed] = confirm(before, launches, ConfirmPolicy{});
   EXPECT_EQ(result, ConfirmResult::open);
+  EXPECT_EQ(missed, 0U) << "it was measured, so no further launch makes up for it";
   EXPECT_EQ(decision, before);
   EXPECT_THAT(why,
               HasSubstr("4 of 5 launches count: in 1 the ranks waited for a core up to 70.0 %"));

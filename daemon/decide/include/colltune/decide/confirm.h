@@ -53,8 +53,8 @@ struct ConfirmStep {
   Decision decision;
   ConfirmResult result = ConfirmResult::open;
   std::string why_open{};  ///< for a person
-  /// Of a result that is open: launches that did not measure both variants (their time was used up,
-  /// or the reference failed), where another launch did. Further launches may settle it.
+  /// Of a result that is open: how many launches are lacking that measured both variants (in others
+  /// time was used up, or the reference failed), if any did. Further launches may settle it.
   std::size_t launches_missed = 0;
 };
 
