@@ -127,7 +127,8 @@ ChoiceCache& ChoiceCache::operator=(ChoiceCache&&) noexcept = default;
 AgreedChoices agree_on_choices(Communicator& communicator, Agreement& agreement,
                                const ProgramSettings& settings, const Implementations& catalogue,
                                const NeededChoices& needed, ChoiceCache& cache) {
-  const ProgramRanks ranks = ranks_of(communicator, detect_host_capability(communicator, never));
+  const ProgramRanks ranks =
+      ranks_of(communicator, detect_host_capability(communicator, no_deadline));
   const std::vector<std::string> all = agreement.gather(digest_of_text(text_of(ranks.capability)));
   AgreedChoices agreed{.of_calling = std::vector<Choices>(needed.callings.size())};
   agreed.are_unlike = std::ranges::adjacent_find(all, std::ranges::not_equal_to{}) != all.end();

@@ -33,7 +33,7 @@ Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementat
       catalogue_(catalogue),
       choices_(std::move(choices)),
       rows_(all_counts * collectives * types * operators),
-      path_(CallLog(*communicator_, never), choices_.entries.size(), clock) {
+      path_(CallLog(*communicator_, no_deadline), choices_.entries.size(), clock) {
   for (const Choices::Row& row : choices_.rows)
     rows_[kind_of(row.collective, row.data_type, row.reduce_op, row.counts)] = &row;
 }
@@ -64,7 +64,7 @@ bool Executor::run(std::uint16_t choice, const ProgramCall& call, bool in_place,
     return prepare(other, first);
   };
   if (!path_.start(choice, call, in_place, buffers, blocks, prepare_first)) return false;
-  path_.wait(never);
+  path_.wait(no_deadline);
   return true;
 }
 
@@ -77,7 +77,7 @@ std::unique_ptr<Operation> Executor::prepare(std::uint16_t choice, const Call& f
                   to_string(entry.variant) + " is none of this build's kernels");
     Call with_capacity = first;
     with_capacity.capacity = entry.capacity;
-    return found->prepare(*communicator_, with_capacity, entry.variant, never);
+    return found->prepare(*communicator_, with_capacity, entry.variant, no_deadline);
   } catch (const RankMissing&) {
     throw;
   } catch (const Error& error) {  // on all ranks or none

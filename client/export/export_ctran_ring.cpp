@@ -59,7 +59,7 @@ std::optional<OwnRing> settings_of(const Variant& variant) {
                  .goes_both_ways = variant.implementation == both_ways};
 }
 
-std::string why_left_out(const Decision& decision) {
+std::string why_ctring_leaves_out(const Decision& decision) {
   const TuningKey& key = decision.key;
   if (key.problem.mesh || key.problem.collective != Collective::all_reduce)
     return "ctring is an all_reduce";
@@ -165,7 +165,7 @@ int ranks_of(const ExportScope& scope) {
 
 CtranRingExport export_ctran_ring(const DecisionSet& set) {
   const ExportScope scope = scope_of(
-      set, "colltune", why_left_out,
+      set, "colltune", why_ctring_leaves_out,
       "there is nothing for ctring: colltune's ring all_reduce on GPUs (cuda.all_reduce_ring) won "
       "nowhere in ordinary calls");
   CtranRingExport result{.left_out = scope.left_out,

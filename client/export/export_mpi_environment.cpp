@@ -76,7 +76,7 @@ std::string for_shell(std::string_view value) {
 }
 
 /// A comment stays one, whatever was recorded.
-std::string comment(std::string text) {
+std::string one_line_comment(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return "# " + text + '\n';
@@ -96,7 +96,7 @@ std::string settings(std::string_view title, std::string_view fact, std::string_
   std::string heading(title);
   if (!others.empty()) heading += ": " + others;
   if (lines.empty() && others.empty()) heading += ": no variable was set";
-  return comment(heading) + lines;
+  return one_line_comment(heading) + lines;
 }
 
 /// What the regime of malloc means, which no variable sets.
@@ -106,14 +106,14 @@ std::string malloc_note(std::string_view fact) {
                                [&](const Recorded& one) { return one.name == word; });
   };
   if (has("grown"))
-    return comment(
+    return one_line_comment(
                "grown: the process had freed a large block before, so that malloc keeps blocks "
                "instead of mapping them anew") +
-           comment(
+           one_line_comment(
                "in every call. A program that never frees one has other times for large "
                "messages.");
   if (has("fresh"))
-    return comment(
+    return one_line_comment(
         "fresh: the process had freed nothing large before, so that malloc maps large "
         "blocks anew in every call.");
   return {};
@@ -144,21 +144,23 @@ std::string export_mpi_environment(const DecisionSet& set) {
   const Environment& environment = scope.environment;
   const bool is_open_mpi = environment.mpi_library.starts_with("Open MPI");
   std::string text =
-      comment("The environment in which colltune measured. Source it before mpirun:");
-  text += comment("  . ./environment.sh && mpirun …   (other hosts: mpirun -x NAME for each)");
-  for (const std::string& line : origin_lines(of_mpi, scope)) text += comment(line);
-  text += comment("MPI library: " + environment.mpi_library);
+      one_line_comment("The environment in which colltune measured. Source it before mpirun:");
+  text +=
+      one_line_comment("  . ./environment.sh && mpirun …   (other hosts: mpirun -x NAME for each)");
+  for (const std::string& line : origin_lines(of_mpi, scope)) text += one_line_comment(line);
+  text += one_line_comment("MPI library: " + environment.mpi_library);
   text += settings("malloc", environment.malloc_settings, "");
   text += malloc_note(environment.malloc_settings);
   // Of other libraries a digest of their control variables is recorded.
   text += is_open_mpi ? settings("transport", environment.mpi_transport, "OMPI_MCA_")
-                      : comment("transport: " + (environment.mpi_transport.empty()
-                                                     ? std::string("no variable was set")
-                                                     : environment.mpi_transport));
+                      : one_line_comment("transport: " + (environment.mpi_transport.empty()
+                                                              ? std::string("no variable was set")
+                                                              : environment.mpi_transport));
   text += settings("variables that libraries read", environment.variables.value_or(""), "");
-  text += comment("binding: " + (environment.mpi_binding.empty() ? std::string("not recorded")
-                                                                 : environment.mpi_binding));
-  if (environment.limits) text += comment("limits: " + *environment.limits);
+  text +=
+      one_line_comment("binding: " + (environment.mpi_binding.empty() ? std::string("not recorded")
+                                                                      : environment.mpi_binding));
+  if (environment.limits) text += one_line_comment("limits: " + *environment.limits);
   return text;
 }
 

@@ -23,7 +23,7 @@ namespace {
 /// call two times equal (DecisionPolicy::minimum_margin).
 constexpr double margin = 0.02;
 
-std::string why_left_out(const Decision& decision) {
+std::string why_nccl_leaves_out(const Decision& decision) {
   const TuningKey& key = decision.key;
   if (key.problem.mesh) return "no library has a call for mesh reductions";
   if (key.problem.counts != Counts::equal) return "NCCL has no calls of unequal counts";
@@ -85,20 +85,20 @@ std::string stand_in(const Alike& alike) {
 }
 
 /// What one line is for, besides sizes.
-struct World {
+struct NcclWorld {
   nccl::Function function;
   int nodes;
   int ranks;
 
-  friend auto operator<=>(const World&, const World&) = default;
+  friend auto operator<=>(const NcclWorld&, const NcclWorld&) = default;
 };
 
-std::string describe(const World& world) {
+std::string describe(const NcclWorld& world) {
   return fmt::format("{} of {} ranks on {} node(s)", nccl_csv_name(world.function), world.ranks,
                      world.nodes);
 }
 
-void append(const World& world, std::uint64_t least, const nccl::Choice& choice,
+void append(const NcclWorld& world, std::uint64_t least, const nccl::Choice& choice,
             std::vector<NcclCsvRule>& rules) {
   NcclCsvRule rule{.function = world.function,
                    .least = least,
@@ -120,12 +120,12 @@ void append(const World& world, std::uint64_t least, const nccl::Choice& choice,
 
 NcclExport export_nccl(const DecisionSet& set) {
   const ExportScope scope = scope_of(
-      set, "nccl", why_left_out,
+      set, "nccl", why_nccl_leaves_out,
       "there is nothing for NCCL's example tuner: no decision of family nccl is for a call "
       "that it is asked about. Sweep with implementations nccl.* and --calling each");
   NcclExport result;
   result.left_out.assign(scope.left_out.begin(), scope.left_out.end());
-  std::map<World, std::map<std::uint64_t, Alike>> worlds;
+  std::map<NcclWorld, std::map<std::uint64_t, Alike>> worlds;
   for (const Decision* const decision : scope.decisions) {
     const TuningKey& key = decision->key;
     worlds[{*nccl::function_of(key.problem.collective), key.topology.nodes, key.topology.ranks}]

@@ -18,8 +18,6 @@
 namespace colltune {
 namespace {
 
-constexpr std::string_view family = "mpi";
-
 /// What a rule would say to run `variant`; nothing if no rule of `collective` can.
 std::optional<OpenMpiRule> rule_of(const OpenMpiCollective& collective, const Variant& variant,
                                    OpenMpiRelease release) {
@@ -34,16 +32,16 @@ std::optional<OpenMpiRule> rule_of(const OpenMpiCollective& collective, const Va
 using Alike = std::vector<const Decision*>;
 
 /// The communicators that rules are for.
-struct World {
+struct OpenMpiWorld {
   int ranks = 0;
   std::string distribution{"any"};  ///< as OpenMpiRanksRules::distribution
 
-  friend auto operator<=>(const World&, const World&) = default;
+  friend auto operator<=>(const OpenMpiWorld&, const OpenMpiWorld&) = default;
 };
 
 /// Releases before 6.0 look at the number of ranks alone.
-World world_of(const Topology& topology, OpenMpiRelease release) {
-  World world{.ranks = topology.ranks};
+OpenMpiWorld world_of(const Topology& topology, OpenMpiRelease release) {
+  OpenMpiWorld world{.ranks = topology.ranks};
   if (release < OpenMpiRelease::v6_0) return world;
   if (topology.nodes == 1)
     world.distribution = "single-node";
@@ -86,7 +84,7 @@ class Writer {
   Writer(const OpenMpiCollective& collective, OpenMpiRelease release, bool has_requests)
       : collective_(collective), release_(release), has_requests_(has_requests) {}
 
-  [[nodiscard]] OpenMpiRanksRules rules_of(const World& world, const BySize& decisions,
+  [[nodiscard]] OpenMpiRanksRules rules_of(const OpenMpiWorld& world, const BySize& decisions,
                                            OpenMpiExport& result) const {
     OpenMpiRanksRules own{.ranks = world.ranks, .rules = {}, .distribution = world.distribution};
     append(own, 0, {});
@@ -167,7 +165,7 @@ bool reads_second_format(std::string_view library) {
 }
 
 /// Why no rule can say what `decision` says; empty if one can.
-std::string why_left_out(const Decision& decision) {
+std::string why_tuned_leaves_out(const Decision& decision) {
   const Problem& problem = decision.key.problem;
   if (problem.mesh) return "no library has a call for mesh reductions";
   if (problem.counts != Counts::equal) return "no rule is written for calls of unequal counts";
@@ -188,7 +186,7 @@ const OpenMpiCollective* collective_of(Collective collective) {
 
 OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
   const ExportScope scope = scope_of(
-      set, family, why_left_out,
+      set, "mpi", why_tuned_leaves_out,
       "there is nothing for Open MPI: no decision of family mpi is for a call that it has. Sweep "
       "with implementations mpi.* under Open MPI");
   OpenMpiExport result;
@@ -196,7 +194,7 @@ OpenMpiExport export_open_mpi(const DecisionSet& set, OpenMpiRelease release) {
   require_measured_with(scope, release, "Open MPI");
   const std::string& library = scope.environment.mpi_library;
 
-  std::map<const OpenMpiCollective*, std::map<World, BySize>> sorted;
+  std::map<const OpenMpiCollective*, std::map<OpenMpiWorld, BySize>> sorted;
   for (const Decision* const decision : scope.decisions) {
     const TuningKey& key = decision->key;
     sorted[collective_of(key.problem.collective)][world_of(key.topology, release)]

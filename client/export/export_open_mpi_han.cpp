@@ -15,7 +15,6 @@
 namespace colltune {
 namespace {
 
-constexpr std::string_view family = "mpi";
 /// Leaves a call to the component before coll/han.
 constexpr HanComponent leave_it = HanComponent::self;
 
@@ -30,7 +29,7 @@ bool has_measured_han(const Decision& decision) {
 }
 
 /// Why no rule can say what `decision` says; empty if one can.
-std::string why_left_out(const Decision& decision) {
+std::string why_han_leaves_out(const Decision& decision) {
   const Problem& problem = decision.key.problem;
   if (problem.mesh) return "no library has a call for mesh reductions";
   if (problem.counts != Counts::equal) return "coll/han has no rules for calls of unequal counts";
@@ -121,7 +120,7 @@ void require_han_release(OpenMpiRelease release) {
 OpenMpiHanExport export_open_mpi_han(const DecisionSet& set, OpenMpiRelease release) {
   require_han_release(release);
   const ExportScope scope = scope_of(
-      set, family, why_left_out,
+      set, "mpi", why_han_leaves_out,
       "there is nothing for Open MPI's coll/han: no decision of family mpi is for a call that it "
       "has, "
       "on several nodes. Sweep with implementations mpi.* under Open MPI on several hosts");

@@ -68,7 +68,7 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-class Reader {
+class NcclCsvReader {
  public:
   CheckedNcclCsv read(std::string_view text) {
     int line = 0;
@@ -298,7 +298,7 @@ std::string print_nccl_csv(const std::vector<NcclCsvRule>& rules,
   return text;
 }
 
-CheckedNcclCsv check_nccl_csv(std::string_view text) { return Reader().read(text); }
+CheckedNcclCsv check_nccl_csv(std::string_view text) { return NcclCsvReader().read(text); }
 
 const NcclCsvRule* nccl_csv_rule_for(const std::vector<NcclCsvRule>& rules,
                                      const NcclCsvCall& call) {

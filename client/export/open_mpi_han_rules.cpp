@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "dropped_file.h"
+
 namespace colltune {
 namespace {
 
@@ -141,14 +143,9 @@ class Words {
   std::vector<std::string> remarks_;
 };
 
-/// Why the library drops a file.
-struct Dropped {
-  std::string why;
-};
-
-class Reader {
+class HanRulesReader {
  public:
-  explicit Reader(std::string_view text) : words_(text) {}
+  explicit HanRulesReader(std::string_view text) : words_(text) {}
 
   HanRules read() {
     HanRules rules;
@@ -165,15 +162,15 @@ class Reader {
  private:
   std::int64_t next_count(std::string_view what, std::int64_t least) {
     const auto found = words_.next_count();
-    if (!found) throw Dropped{ended_before(what)};
+    if (!found) throw DroppedFile{ended_before(what)};
     if (*found < least)
-      throw Dropped{fmt::format("line {}: {} is {}; at least {} is allowed", words_.line(), what,
-                                *found, least)};
+      throw DroppedFile{fmt::format("line {}: {} is {}; at least {} is allowed", words_.line(),
+                                    what, *found, least)};
     return *found;
   }
   std::string next_word(std::string_view what) {
     const auto found = words_.next_word();
-    if (!found) throw Dropped{ended_before(what)};
+    if (!found) throw DroppedFile{ended_before(what)};
     return *found;
   }
   [[nodiscard]] std::string ended_before(std::string_view what) const {
@@ -189,7 +186,7 @@ class Reader {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (error != std::errc() || end != word.data() + word.size() || number < 0 ||
         number >= static_cast<int>(collectives_of_library.size()))
-      throw Dropped{fmt::format(
+      throw DroppedFile{fmt::format(
           "line {}: there is no collective '{}'; allowed are 0 to {} and names in lower case, "
           "followed by a blank",
           words_.line(), word, collectives_of_library.size() - 1)};
@@ -202,7 +199,7 @@ class Reader {
     for (std::int64_t i = 0; i < levels; ++i) {
       const std::int64_t level = next_count("a level", 0);
       if (level >= static_cast<std::int64_t>(han_level_names.size()))
-        throw Dropped{fmt::format(
+        throw DroppedFile{fmt::format(
             "line {}: there is no level {}; allowed are 0 (inside a host), 1 (between hosts) and 2 "
             "(all ranks)",
             words_.line(), level)};
@@ -217,21 +214,21 @@ class Reader {
   HanRanksRules read_ranks(bool is_first) {
     HanRanksRules own{.ranks = next_count("a communicator size", 1), .rules = {}};
     if (is_first && own.ranks != 1)
-      throw Dropped{
+      throw DroppedFile{
           fmt::format("line {}: the first communicator size of a level is {}; it must be 1",
                       words_.line(), own.ranks)};
     const std::int64_t count = next_count("how many message sizes follow", 0);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto size = words_.next_size();
-      if (!size) throw Dropped{ended_before("a message size")};
+      if (!size) throw DroppedFile{ended_before("a message size")};
       if (i == 0 && *size > 1)
-        throw Dropped{fmt::format("line {}: the first message size is {}; it must be 0",
-                                  words_.line(), *size)};
+        throw DroppedFile{fmt::format("line {}: the first message size is {}; it must be 0",
+                                      words_.line(), *size)};
       const std::string word = next_word("a component");
       const auto component = find_han_component(word);
       if (!component)
-        throw Dropped{fmt::format("line {}: there is no component '{}'; allowed are {}",
-                                  words_.line(), word, fmt::join(han_component_names, ", "))};
+        throw DroppedFile{fmt::format("line {}: there is no component '{}'; allowed are {}",
+                                      words_.line(), word, fmt::join(han_component_names, ", "))};
       own.rules.push_back({.from = *size, .component = *component});
     }
     return own;
@@ -378,10 +375,10 @@ std::string print_han_rules(const HanRules& rules, const std::vector<std::string
 CheckedHanRules check_han_rules(std::string_view text) {
   CheckedHanRules checked;
   try {
-    Reader reader(text);
+    HanRulesReader reader(text);
     checked.rules = reader.read();
     checked.remarks = std::move(reader.remarks());
-  } catch (const Dropped& dropped) {
+  } catch (const DroppedFile& dropped) {
     checked.why_dropped = dropped.why;
     return checked;
   }

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "dropped_file.h"
+
 namespace colltune {
 namespace {
 
 using nlohmann::json;
 
-constexpr OpenMpiRelease release = OpenMpiRelease::v6_0;
+constexpr OpenMpiRelease json_release = OpenMpiRelease::v6_0;
 constexpr std::uint64_t no_end = std::numeric_limits<std::uint64_t>::max();
 constexpr std::array<std::string_view, 3> distributions{"any", "one-per-node", "single-node"};
 
@@ -34,23 +36,18 @@ const OpenMpiCollective* collective_named(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Why the library drops a file.
-struct Dropped {
-  std::string why;
-};
-
-class Reader {
+class OpenMpiJsonReader {
  public:
   CheckedOpenMpiJson read(const json& file) {
     try {
       const auto collectives = file.find("collectives");
       if (!file.is_object() || collectives == file.end() || !collectives->is_object())
-        throw Dropped{"it has no object 'collectives'"};
+        throw DroppedFile{"it has no object 'collectives'"};
       OpenMpiJsonRules rules;
       for (const auto& [name, worlds] : collectives->items())
         rules.push_back(read_collective(name, worlds));
       checked_.rules = std::move(rules);
-    } catch (const Dropped& dropped) {
+    } catch (const DroppedFile& dropped) {
       checked_ = {.why_dropped = dropped.why};
     }
     return std::move(checked_);
@@ -68,8 +65,8 @@ class Reader {
       for (const char* const infinite : {"inf", "Inf", "INF"})
         if (text.starts_with(infinite)) return std::numeric_limits<std::int64_t>::max();
     }
-    throw Dropped{fmt::format("{}: '{}' is {}, neither a whole number nor \"inf\"", where, name,
-                              found->dump())};
+    throw DroppedFile{fmt::format("{}: '{}' is {}, neither a whole number nor \"inf\"", where, name,
+                                  found->dump())};
   }
 
   void note_unknown(const json& object, const std::set<std::string_view>& known,
@@ -91,14 +88,14 @@ class Reader {
       const auto* const other =
           std::ranges::find(other_collectives, name, &std::pair<std::string_view, int>::first);
       if (other == other_collectives.end())
-        throw Dropped{fmt::format("there is no collective '{}'{}", name,
-                                  name.starts_with("reducescatter")
-                                      ? "; the reader's names are reduce_scatter and "
-                                        "reduce_scatter_block"
-                                      : "")};
+        throw DroppedFile{fmt::format("there is no collective '{}'{}", name,
+                                      name.starts_with("reducescatter")
+                                          ? "; the reader's names are reduce_scatter and "
+                                            "reduce_scatter_block"
+                                          : "")};
       own.collective = other->second;
     }
-    if (!worlds.is_array()) throw Dropped{name + ": is no list of rules for communicators"};
+    if (!worlds.is_array()) throw DroppedFile{name + ": is no list of rules for communicators"};
     for (const json& world : worlds)
       own.worlds.push_back(
           read_world(world, collective, fmt::format("{}[{}]", name, own.worlds.size())));
@@ -108,7 +105,7 @@ class Reader {
 
   OpenMpiWorldRules read_world(const json& world, const OpenMpiCollective* collective,
                                const std::string& where) {
-    if (!world.is_object()) throw Dropped{where + ": is no object"};
+    if (!world.is_object()) throw DroppedFile{where + ": is no object"};
     OpenMpiWorldRules own;
     if (const auto least = number(world, "comm_size_min", where)) own.least = ranks(*least, where);
     if (const auto most = number(world, "comm_size_max", where)) own.most = ranks(*most, where);
@@ -123,7 +120,8 @@ class Reader {
                         where, text));
     }
     const auto rules = world.find("rules");
-    if (rules == world.end() || !rules->is_array()) throw Dropped{where + ": has no list 'rules'"};
+    if (rules == world.end() || !rules->is_array())
+      throw DroppedFile{where + ": has no list 'rules'"};
     for (const json& rule : *rules)
       if (const auto one =
               read_rule(rule, collective, fmt::format("{}.rules[{}]", where, own.rules.size())))
@@ -144,7 +142,7 @@ class Reader {
   /// Nothing where the library disables the rule.
   std::optional<OpenMpiSizeRule> read_rule(const json& rule, const OpenMpiCollective* collective,
                                            const std::string& where) {
-    if (!rule.is_object()) throw Dropped{where + ": is no object"};
+    if (!rule.is_object()) throw DroppedFile{where + ": is no object"};
     OpenMpiSizeRule own;
     if (const auto least = number(rule, "msg_size_min", where))
       own.least = static_cast<std::uint64_t>(*least);
@@ -165,10 +163,10 @@ class Reader {
       if (algorithm->is_number_integer()) own.algorithm = algorithm->get<int>();
       return own;
     }
-    const int most = open_mpi_algorithms_in(*collective, release);
+    const int most = open_mpi_algorithms_in(*collective, json_release);
     if (algorithm->is_string()) {
       const std::string name = algorithm->get<std::string>();
-      own.algorithm = open_mpi_algorithm_number(*collective, name, release);
+      own.algorithm = open_mpi_algorithm_number(*collective, name, json_release);
       if (own.algorithm > 0 || name == "ignore") return own;
     } else if (algorithm->is_number_integer() && algorithm->get<std::int64_t>() >= 0 &&
                algorithm->get<std::int64_t>() <= most) {
@@ -193,7 +191,7 @@ class Reader {
                         where, world.least, world.most));
       if (collective == nullptr) continue;
       for (const OpenMpiSizeRule& rule : world.rules)
-        if (open_mpi_algorithm_name(*collective, rule.algorithm, release) == "two_proc" &&
+        if (open_mpi_algorithm_name(*collective, rule.algorithm, json_release) == "two_proc" &&
             (world.least != 2 || world.most != 2))
           checked_.failing.push_back(fmt::format(
               "{}: calls of other than 2 ranks fail from {} bytes on: two_proc is for two ranks",
@@ -287,7 +285,7 @@ std::string print_open_mpi_json(const OpenMpiRules& rules,
 
 CheckedOpenMpiJson check_open_mpi_json(std::string_view text) {
   const json file = json::parse(text, nullptr, false);
-  return file.is_discarded() ? read_older(text) : Reader().read(file);
+  return file.is_discarded() ? read_older(text) : OpenMpiJsonReader().read(file);
 }
 
 const OpenMpiSizeRule* open_mpi_rule_for(const OpenMpiJsonRules& rules, int collective, int ranks,

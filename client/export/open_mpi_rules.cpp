@@ -11,12 +11,14 @@
 #include <cctype>
 #include <limits>
 
+#include "dropped_file.h"
+
 namespace colltune {
 namespace {
 
 constexpr std::string_view second_format = "rule-file-version-2";
 // MPI's collectives in the library, those between neighbours included.
-constexpr int collectives_of_library = 22;
+constexpr int number_of_collectives = 22;
 
 /// Algorithms that exist for two ranks alone fail everywhere else.
 bool is_for_two_ranks(std::string_view algorithm) { return algorithm == "two_proc"; }
@@ -84,33 +86,29 @@ class Numbers {
   std::vector<std::string> octal_;
 };
 
-/// Why the library drops a file.
-struct Dropped {
-  std::string why;
-};
-
-class Reader {
+class OpenMpiRulesReader {
  public:
-  Reader(std::string_view text, OpenMpiRelease release)
+  OpenMpiRulesReader(std::string_view text, OpenMpiRelease release)
       : numbers_(text.starts_with(second_format) ? text.substr(second_format.size()) : text),
         has_requests_(text.starts_with(second_format)) {
     if (has_requests_ && release == OpenMpiRelease::v4_1)
-      throw Dropped{"it begins with 'rule-file-version-2', which releases before 4.1.8 cannot read"};
+      throw DroppedFile{
+          "it begins with 'rule-file-version-2', which releases before 4.1.8 cannot read"};
   }
 
   OpenMpiRules read() {
     OpenMpiRules rules;
     const long long count = read_next("the number of collectives");
-    if (count > collectives_of_library)
-      throw Dropped{fmt::format("line {}: {} collectives, where MPI has {}", numbers_.line(), count,
-                                collectives_of_library)};
+    if (count > number_of_collectives)
+      throw DroppedFile{fmt::format("line {}: {} collectives, where MPI has {}", numbers_.line(),
+                                    count, number_of_collectives)};
     for (long long i = 0; i < count; ++i) {
       OpenMpiCollectiveRules own;
       own.collective = static_cast<int>(std::min<long long>(read_next("the number of a collective"),
                                                             std::numeric_limits<int>::max()));
-      if (own.collective >= collectives_of_library)
-        throw Dropped{fmt::format("line {}: there is no collective {}", numbers_.line(),
-                                  own.collective)};
+      if (own.collective >= number_of_collectives)
+        throw DroppedFile{
+            fmt::format("line {}: there is no collective {}", numbers_.line(), own.collective)};
       const long long sizes = read_next("how many communicator sizes follow");
       for (long long size = 0; size < sizes; ++size) own.by_ranks.push_back(read_ranks());
       // A collective that comes twice has the last one's rules.
@@ -126,9 +124,10 @@ class Reader {
   long long read_next(std::string_view what) {
     const auto found = numbers_.next();
     if (!found)
-      throw Dropped{fmt::format("it ends at line {}, where {} is expected", numbers_.line(), what)};
+      throw DroppedFile{
+          fmt::format("it ends at line {}, where {} is expected", numbers_.line(), what)};
     if (*found < 0)
-      throw Dropped{fmt::format("line {}: {} is {}", numbers_.line(), what, *found)};
+      throw DroppedFile{fmt::format("line {}: {} is {}", numbers_.line(), what, *found)};
     return *found;
   }
   int read_int(std::string_view what) { return static_cast<int>(read_next(what)); }
@@ -145,8 +144,8 @@ class Reader {
       if (has_requests_ && numbers_.has_more_in_line())
         rule.max_requests = read_int("the most requests");
       if (i == 0 && rule.from != 0)
-        throw Dropped{fmt::format("line {}: the first message size is {}; it must be 0",
-                                  numbers_.line(), rule.from)};
+        throw DroppedFile{fmt::format("line {}: the first message size is {}; it must be 0",
+                                      numbers_.line(), rule.from)};
       own.rules.push_back(rule);
     }
     return own;
@@ -165,8 +164,8 @@ std::string name_in_file(const OpenMpiCollective* collective, int number) {
 void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
            OpenMpiRelease release, CheckedOpenMpiRules& checked) {
   const OpenMpiCollective* const collective = find_open_mpi_collective(own.collective);
-  const std::string where = fmt::format("{} of {} ranks", name_in_file(collective, own.collective),
-                                        rules.ranks);
+  const std::string where =
+      fmt::format("{} of {} ranks", name_in_file(collective, own.collective), rules.ranks);
   for (std::size_t i = 0; i < rules.rules.size(); ++i) {
     const OpenMpiRule& rule = rules.rules[i];
     if (i > 0 && rule.from < rules.rules[i - 1].from)
@@ -175,8 +174,7 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
           "than the message",
           where, rule.from));
     if (collective == nullptr || rule.algorithm == 0) continue;
-    const std::string_view name =
-        open_mpi_algorithm_name(*collective, rule.algorithm, release);
+    const std::string_view name = open_mpi_algorithm_name(*collective, rule.algorithm, release);
     if (rule.algorithm > open_mpi_algorithms_in(*collective, release))
       checked.failing.push_back(fmt::format(
           "{}: from {} bytes on every call fails with MPI_ERR_ARG: there is no "
@@ -186,9 +184,9 @@ void judge(const OpenMpiCollectiveRules& own, const OpenMpiRanksRules& rules,
       checked.failing.push_back(fmt::format(
           "{}: from {} bytes on every call fails: {} is for two ranks", where, rule.from, name));
     else if (name == "chain" && rule.fanout == 0)
-      checked.remarks.push_back(fmt::format(
-          "{}: from {} bytes on: a chain of fan-out 0; write the fan-out that is meant", where,
-          rule.from));
+      checked.remarks.push_back(
+          fmt::format("{}: from {} bytes on: a chain of fan-out 0; write the fan-out that is meant",
+                      where, rule.from));
   }
   // The ranks that are not the root have no send count that means anything.
   const bool differs = std::ranges::any_of(rules.rules, [&](const OpenMpiRule& rule) {
@@ -243,11 +241,12 @@ std::string print_open_mpi_rules(const OpenMpiRules& rules, OpenMpiRelease relea
                         name_in_file(find_open_mpi_collective(own.collective), own.collective),
                         own.by_ranks.size());
     for (const OpenMpiRanksRules& ranks : own.by_ranks) {
-      text += fmt::format("{}  # ranks and more\n{}  # bytes and more, algorithm, fan-out, segment\n",
-                          ranks.ranks, ranks.rules.size());
+      text +=
+          fmt::format("{}  # ranks and more\n{}  # bytes and more, algorithm, fan-out, segment\n",
+                      ranks.ranks, ranks.rules.size());
       for (const OpenMpiRule& rule : ranks.rules) {
-        text += fmt::format("{} {} {} {}", rule.from, rule.algorithm, rule.fanout,
-                            rule.segment_size);
+        text +=
+            fmt::format("{} {} {} {}", rule.from, rule.algorithm, rule.fanout, rule.segment_size);
         if (rule.max_requests) text += fmt::format(" {}", *rule.max_requests);
         text += '\n';
       }
@@ -259,10 +258,10 @@ std::string print_open_mpi_rules(const OpenMpiRules& rules, OpenMpiRelease relea
 CheckedOpenMpiRules check_open_mpi_rules(std::string_view text, OpenMpiRelease release) {
   CheckedOpenMpiRules checked;
   try {
-    Reader reader(text, release);
+    OpenMpiRulesReader reader(text, release);
     checked.rules = reader.read();
     for (const std::string& one : reader.octal()) checked.remarks.push_back(one);
-  } catch (const Dropped& dropped) {
+  } catch (const DroppedFile& dropped) {
     checked.why_dropped = dropped.why;
     return checked;
   }
@@ -279,10 +278,10 @@ CheckedOpenMpiRules check_open_mpi_rules(std::string_view text, OpenMpiRelease r
     if (!own.by_ranks.empty() && own.by_ranks.front().ranks > 1 &&
         std::ranges::any_of(own.by_ranks.front().rules,
                             [](const OpenMpiRule& rule) { return rule.algorithm != 0; }))
-      checked.remarks.push_back(fmt::format(
-          "{}: communicators of fewer than {} ranks follow the rules of {} ranks too",
-          name_in_file(find_open_mpi_collective(own.collective), own.collective),
-          own.by_ranks.front().ranks, own.by_ranks.front().ranks));
+      checked.remarks.push_back(
+          fmt::format("{}: communicators of fewer than {} ranks follow the rules of {} ranks too",
+                      name_in_file(find_open_mpi_collective(own.collective), own.collective),
+                      own.by_ranks.front().ranks, own.by_ranks.front().ranks));
   }
   return checked;
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "colltune/c_guard.h"
 #include "colltune/nccl/choice.h"
 #include "colltune/nccl/tuner_control.h"
 #include "colltune/vocabulary/error.h"
@@ -14,12 +15,10 @@ namespace colltune::nccl {
 namespace {
 
 constexpr int done = 0;
-constexpr int code(StatusCode status) { return static_cast<int>(status); }
-
 /// Calls `act` on the communicator with that number, or reports that there is none.
 template <class Act>
 int with(std::uint64_t number, Act act) noexcept {
-  int result = code(StatusCode::not_found);
+  int result = code_for_c(StatusCode::not_found);
   registry().for_each([&](TunerContext& communicator) {
     if (communicator.facts.number != number) return true;
     result = act(communicator);
@@ -58,30 +57,30 @@ size_t colltune_nccl_tuner_list(colltune_nccl_communicator* into, size_t capacit
 
 int colltune_nccl_tuner_claim(uint64_t communicator) {
   return with(communicator, [](TunerContext& found) {
-    if (found.facts.is_claimed != 0) return code(StatusCode::already_exists);
+    if (found.facts.is_claimed != 0) return code_for_c(StatusCode::already_exists);
     found.facts.is_claimed = 1;
     return done;
   });
 }
 
 int colltune_nccl_tuner_begin_search() {
-  return registry().begin_search() ? done : code(StatusCode::failed_precondition);
+  return registry().begin_search() ? done : code_for_c(StatusCode::failed_precondition);
 }
 
 void colltune_nccl_tuner_end_search() { registry().end_search(); }
 
 int colltune_nccl_tuner_force(uint64_t communicator, const colltune_nccl_force* force) {
-  if (force != nullptr && !is_allowed(*force)) return code(StatusCode::invalid_argument);
+  if (force != nullptr && !is_allowed(*force)) return code_for_c(StatusCode::invalid_argument);
   return with(communicator, [&](TunerContext& found) {
-    return found.set_force(force) ? done : code(StatusCode::resource_exhausted);
+    return found.set_force(force) ? done : code_for_c(StatusCode::resource_exhausted);
   });
 }
 
 int colltune_nccl_tuner_forced(uint64_t communicator, colltune_nccl_force* into) {
-  if (into == nullptr) return code(StatusCode::invalid_argument);
+  if (into == nullptr) return code_for_c(StatusCode::invalid_argument);
   return with(communicator, [&](const TunerContext& found) {
     const colltune_nccl_force* const force = found.force();
-    if (force == nullptr) return code(StatusCode::failed_precondition);
+    if (force == nullptr) return code_for_c(StatusCode::failed_precondition);
     *into = *force;
     return done;
   });
@@ -95,9 +94,9 @@ int colltune_nccl_tuner_observe(uint64_t communicator, int is_on) {
 }
 
 int colltune_nccl_tuner_last_call(uint64_t communicator, colltune_nccl_call* into) {
-  if (into == nullptr) return code(StatusCode::invalid_argument);
+  if (into == nullptr) return code_for_c(StatusCode::invalid_argument);
   return with(communicator, [&](const TunerContext& found) {
-    return found.read_last_call(*into) ? done : code(StatusCode::failed_precondition);
+    return found.read_last_call(*into) ? done : code_for_c(StatusCode::failed_precondition);
   });
 }
 

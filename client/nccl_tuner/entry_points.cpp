@@ -209,7 +209,7 @@ Result get_coll_info(void* context, int function, std::size_t bytes, int pipe_op
   return result_success;
 }
 
-Result finalize(void* context) noexcept {
+Result finalize_tuner(void* context) noexcept {
   if (context != nullptr) registry().remove(static_cast<TunerContext*>(context));
   return result_success;
 }
@@ -222,15 +222,15 @@ extern "C" {
 // Not const, because NCCL declares them as writable.
 [[gnu::visibility("default")]] colltune::nccl::TunerV4 ncclTunerPlugin_v4{
     colltune::nccl::tuner_name, colltune::nccl::init_v4, colltune::nccl::get_coll_info,
-    colltune::nccl::finalize};
+    colltune::nccl::finalize_tuner};
 [[gnu::visibility("default")]] colltune::nccl::TunerV5 ncclTunerPlugin_v5{
     colltune::nccl::tuner_name, colltune::nccl::init_from_v5<5, colltune::nccl::TunerConstants>,
-    colltune::nccl::get_coll_info, colltune::nccl::finalize};
+    colltune::nccl::get_coll_info, colltune::nccl::finalize_tuner};
 [[gnu::visibility("default")]] colltune::nccl::TunerV6 ncclTunerPlugin_v6{
     colltune::nccl::tuner_name, colltune::nccl::init_from_v5<6, colltune::nccl::TunerConstants>,
-    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
+    colltune::nccl::get_coll_info, colltune::nccl::finalize_tuner, nullptr};
 [[gnu::visibility("default")]] colltune::nccl::TunerV7 ncclTunerPlugin_v7{
     colltune::nccl::tuner_name, colltune::nccl::init_from_v5<7, colltune::nccl::TunerConstantsV7>,
-    colltune::nccl::get_coll_info, colltune::nccl::finalize, nullptr};
+    colltune::nccl::get_coll_info, colltune::nccl::finalize_tuner, nullptr};
 
 }  // extern "C"

@@ -4,6 +4,7 @@
 // interface (colltune/nccl/profiler_control.h). NCCL continues without a profiler whose init fails;
 // nothing here fails.
 
+#include "colltune/c_guard.h"
 #include "colltune/nccl/profiler_abi.h"
 #include "colltune/nccl/profiler_control.h"
 #include "colltune/vocabulary/error.h"
@@ -13,7 +14,6 @@ namespace colltune::nccl {
 namespace {
 
 constexpr const char* profiler_name = "colltune";
-constexpr int code(StatusCode status) { return static_cast<int>(status); }
 
 Result init(void** context, int* mask) noexcept {
   if (context != nullptr) *context = mask == nullptr ? nullptr : watches().add(mask);
@@ -46,13 +46,14 @@ Result start_event_v4(void* context, void** handle, ProfilerEventV4* event) noex
 Result stop_event(void*) noexcept { return result_success; }
 Result record_event_state(void*, int, void*) noexcept { return result_success; }
 
-Result finalize(void* context) noexcept {
+Result finalize_profiler(void* context) noexcept {
   if (context != nullptr) watches().remove(static_cast<ProfiledLibrary*>(context));
   return result_success;
 }
 
 constexpr ProfilerV5 profiler_v5{
-    profiler_name, init_v5, start_event<ProfilerEventV5>, stop_event, record_event_state, finalize};
+    profiler_name,      init_v5,          start_event<ProfilerEventV5>, stop_event,
+    record_event_state, finalize_profiler};
 
 }  // namespace
 }  // namespace colltune::nccl
@@ -64,7 +65,7 @@ extern "C" {
 
 // Not const, because NCCL declares them as writable.
 [[gnu::visibility("default")]] ProfilerV4 ncclProfiler_v4{
-    profiler_name, init_v4, start_event_v4, stop_event, record_event_state, finalize};
+    profiler_name, init_v4, start_event_v4, stop_event, record_event_state, finalize_profiler};
 [[gnu::visibility("default")]] ProfilerV5 ncclProfiler_v5 = profiler_v5;
 // Collectives and transfers are reported as in version 5.
 [[gnu::visibility("default")]] ProfilerV5 ncclProfiler_v6 = profiler_v5;
@@ -72,16 +73,16 @@ extern "C" {
 int colltune_nccl_profiler_interface() { return COLLTUNE_NCCL_PROFILER_INTERFACE; }
 
 int colltune_nccl_profiler_watch(const void* send, const void* receive, uint64_t* watch) {
-  if (watch == nullptr) return code(StatusCode::invalid_argument);
+  if (watch == nullptr) return code_for_c(StatusCode::invalid_argument);
   switch (watches().begin(send, receive, *watch)) {
     case Watches::Begun::watched:
       return 0;
     case Watches::Begun::no_profiler:
-      return code(StatusCode::failed_precondition);
+      return code_for_c(StatusCode::failed_precondition);
     case Watches::Begun::too_many:
       break;
   }
-  return code(StatusCode::resource_exhausted);
+  return code_for_c(StatusCode::resource_exhausted);
 }
 
 int colltune_nccl_profiler_end_watch(uint64_t watch, colltune_nccl_run* into) {
@@ -91,11 +92,11 @@ int colltune_nccl_profiler_end_watch(uint64_t watch, colltune_nccl_run* into) {
       if (into != nullptr) *into = ran;
       return 0;
     case Watches::Ended::untold:
-      return code(StatusCode::failed_precondition);
+      return code_for_c(StatusCode::failed_precondition);
     case Watches::Ended::unknown:
       break;
   }
-  return code(StatusCode::not_found);
+  return code_for_c(StatusCode::not_found);
 }
 
 }  // extern "C"

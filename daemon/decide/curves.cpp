@@ -58,6 +58,11 @@ std::map<TuningKey, PassWeights> weights_by_key(std::span<const Measurement> mea
 
 }  // namespace
 
+double measured_at(const SweptCurve& curve, Bytes size) {
+  const auto found = std::ranges::find(curve.points, size, &CurvePoint::size);
+  return found == curve.points.end() ? 0 : found->time;
+}
+
 std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
   std::map<CurveName, std::map<Bytes, TrialPasses>> trials;
   std::map<CurveName, const Measurement*> named;

@@ -45,8 +45,6 @@ std::string name_of_variant(const RankedCandidate& candidate) {
   return to_string(candidate.measurement->variant);
 }
 
-std::string percent(double fraction) { return fmt::format("{:.3g} %", 100 * fraction); }
-
 Entry enter(const RankedCandidate& candidate, const Field& field, const Contest& contest,
             const DecisionPolicy& policy) {
   Entry entry{.candidate = &candidate};
@@ -252,12 +250,12 @@ Judgement judge_field(const Field& field, const Contest& contest, const Decision
   const Entry& winner = simplest_equal(proven, field, policy);
   return {.winner = winner.candidate,
           .verdict = Verdict::displaced,
-          .reason = fmt::format(
-              "{} is {:.3f}x as fast as the baseline {} (at least {:.3f}x over {} at {} confidence "
-              "among {} rivals{})",
-              name_of_variant(*winner.candidate), winner.duel.ratio,
-              name_of_variant(*field.own_baseline), *winner.duel.low, describe_rounds(winner.duel),
-              percent(policy.confidence), contest.rivals(), as_simpler(winner, *proven.front()))};
+          .reason = fmt::format("{} is {:.3f}x as fast as the baseline {} (at least {:.3f}x over "
+                                "{} at {:.3g} % confidence among {} rivals{})",
+                                name_of_variant(*winner.candidate), winner.duel.ratio,
+                                name_of_variant(*field.own_baseline), *winner.duel.low,
+                                describe_rounds(winner.duel), 100 * policy.confidence,
+                                contest.rivals(), as_simpler(winner, *proven.front()))};
 }
 
 RankedVariant to_ranked(const Entry& entry) {

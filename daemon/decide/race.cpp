@@ -36,7 +36,7 @@ double hopeless_factor(std::size_t rounds) { return rounds == 1 ? 3.0 : rounds =
 using Rounds = std::span<const double>;
 
 /// The raced of one family, or of all families.
-struct Field {
+struct RaceField {
   std::vector<std::size_t> members;  ///< without twins
   std::optional<std::size_t> baseline;
   std::optional<std::size_t> twin;  ///< of that baseline
@@ -59,12 +59,12 @@ class Race {
 
   [[nodiscard]] RaceState judge() const {
     RaceState state{.may_leave = std::vector<bool>(raced_.size(), false), .is_decided = true};
-    for (const Field& family : families_)
+    for (const RaceField& family : families_)
       for (const std::size_t i : family.members)
         state.may_leave[i] = !raced_[i].is_baseline &&
                              (!is_running(i) || (cannot_win(i, family) && cannot_win(i, any_)));
     state.is_decided = rounds_ > 0 && is_decided(any_, state.may_leave) &&
-                       std::ranges::all_of(families_, [&](const Field& family) {
+                       std::ranges::all_of(families_, [&](const RaceField& family) {
                          return is_decided(family, state.may_leave);
                        });
     return state;
@@ -93,8 +93,8 @@ class Race {
   }
 
   template <class Belongs>
-  [[nodiscard]] Field make_field(Belongs belongs) const {
-    Field field;
+  [[nodiscard]] RaceField make_field(Belongs belongs) const {
+    RaceField field;
     for (std::size_t i = 0; i < raced_.size(); ++i) {
       if (!belongs(raced_[i])) continue;
       if (!raced_[i].is_twin) field.members.push_back(i);
@@ -143,14 +143,14 @@ class Race {
     return duel.high && *duel.high < ratio;
   }
 
-  [[nodiscard]] bool cannot_win(std::size_t i, const Field& field) const {
+  [[nodiscard]] bool cannot_win(std::size_t i, const RaceField& field) const {
     if (!field.leader || *field.leader == i) return false;
     if (is_hopeless(i, *field.leader)) return true;
     if (is_below(duel(*field.leader, i), 1 / (1 + policy_.minimum_margin))) return true;
     return field.baseline && is_below(duel(*field.baseline, i), 1 + policy_.minimum_margin);
   }
 
-  [[nodiscard]] bool is_decided(const Field& field, const std::vector<bool>& may_leave) const {
+  [[nodiscard]] bool is_decided(const RaceField& field, const std::vector<bool>& may_leave) const {
     std::vector<std::size_t> rivals;
     for (const std::size_t i : field.members)
       if (i != field.baseline && is_running(i) && !may_leave[i]) rivals.push_back(i);
@@ -177,8 +177,8 @@ class Race {
   const DecisionPolicy& policy_;
   std::size_t rounds_ = 0;
   std::size_t look_ = 0;
-  Field any_;
-  std::vector<Field> families_;
+  RaceField any_;
+  std::vector<RaceField> families_;
 };
 
 }  // namespace

@@ -13,9 +13,6 @@
 namespace colltune {
 namespace {
 
-// Enough for a rank's lines with the longest texts and a few steps before them.
-constexpr std::size_t text_per_rank = 8192;
-
 void append_step(BoundedText& text, const FlightStepRecord& step) {
   text << step.activity.view();
   if (step.variant.size > 0)

@@ -28,7 +28,6 @@ using namespace std::chrono_literals;
 
 // A look costs a microsecond, so ten per second do not disturb a measurement.
 constexpr auto shortest_interval = 100ms;
-constexpr std::size_t text_per_rank = 8192;
 // A report is one write if the reader accepts it at once, so that lines of several ranks do not
 // mix.
 constexpr std::size_t longest_report = 1 << 20;

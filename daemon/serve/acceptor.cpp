@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "colltune/vocabulary/error.h"
@@ -30,8 +29,6 @@ constexpr std::size_t reserved_descriptors = 16;
 constexpr rlim_t fewest_descriptors = 48;
 // Each costs some ten kilobytes.
 constexpr std::size_t most_connections_ever = 16'384;
-
-std::string errno_text(int number) { return std::system_category().message(number); }
 
 rlim_t descriptor_limit() {
   rlimit limit{};

@@ -32,8 +32,6 @@ constexpr mode_t socket_mode = 0660;
 /// A lock file may vanish while it is opened: its holder removes it at the end.
 constexpr int most_lock_attempts = 100;
 
-std::string errno_text(int number) { return std::system_category().message(number); }
-
 [[noreturn]] void fail(const ListenAddress& address, const std::string& why,
                        StatusCode code = StatusCode::failed_precondition) {
   throw Error(code, "cannot listen on " + to_string(address) + ": " + why);
@@ -92,6 +90,8 @@ std::uint16_t port_of(int socket) {
 }
 
 }  // namespace
+
+std::string errno_text(int number) { return std::system_category().message(number); }
 
 void FileDescriptor::reset() {
   if (descriptor_ >= 0) ::close(descriptor_);

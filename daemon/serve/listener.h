@@ -5,12 +5,16 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "colltune/serve/listen_address.h"
 
 namespace colltune {
+
+/// What the system calls an errno.
+[[nodiscard]] std::string errno_text(int number);
 
 /// A descriptor that closes itself.
 class FileDescriptor {

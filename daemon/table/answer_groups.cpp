@@ -14,6 +14,7 @@
 #include "colltune/model/fitted/variant_fits.h"
 #include "fitted_choice.h"
 #include "rank_around.h"
+#include "ranking.h"
 #include "ratio_choice.h"
 
 namespace colltune {
@@ -23,10 +24,6 @@ constexpr std::size_t numeric_classes = enum_names(NumericClass{}).size();
 
 /// The curves of one group, by the numeric class of their problems.
 using ByClass = std::array<const Curve*, numeric_classes>;
-
-const RankedVariant& entry_of(const Decision& decision, const Variant& variant) {
-  return *std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
-}
 
 /// Whether two ranges differ in nothing but where they begin.
 bool is_same_answer(const AnswerRange& one, AnswerRange other) {

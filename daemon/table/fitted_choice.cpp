@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colltune/model/fitted/variant_fits.h"
+#include "ranking.h"
 #include "ratio_choice.h"
 #include "shown_faster.h"
 
@@ -82,10 +83,6 @@ std::string why_chosen(const RatioChoice& choice) {
   return std::string(shown) +
          ", and by what it took over the baseline's time there the fastest here, with " +
          share.data() + " of it";
-}
-
-const RankedVariant& entry_of(const Decision& decision, const Variant& variant) {
-  return *std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
 }
 
 /// `line` times a ratio that grows from the lower size to the upper one.

@@ -126,6 +126,10 @@ void judge_between(Ranking& ranking, const Decision& lower, const Decision& uppe
 
 }  // namespace
 
+const RankedVariant& entry_of(const Decision& decision, const Variant& variant) {
+  return *std::ranges::find(decision.ranked, variant, &RankedVariant::variant);
+}
+
 std::string why_not(const RankedVariant& variant, const Asked& asked) {
   if (asked.form && !is_of_form(variant.variant, asked))
     return "is no " + std::string(name_of(*asked.form)) + " form";

@@ -39,6 +39,9 @@ struct Ranking {
 /// numeric class; empty if it can and does.
 [[nodiscard]] std::string why_not(const RankedVariant& variant, const Asked& asked);
 
+/// The entry of a variant that the decision ranks.
+[[nodiscard]] const RankedVariant& entry_of(const Decision& decision, const Variant& variant);
+
 /// Whether a decision proves `variant`, which means that it ranks before the baseline, if any.
 [[nodiscard]] bool is_proven(const Decision& decision, const Variant& variant);
 

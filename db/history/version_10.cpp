@@ -13,7 +13,7 @@ namespace {
 
 // Rows of other tables refer to the keys, which exist again with the same ids before the
 // transaction ends.
-constexpr const char* new_tuning_key = R"sql(
+constexpr const char* tuning_key_of_version_10 = R"sql(
 PRAGMA defer_foreign_keys=ON;
 DROP TABLE tuning_key;
 CREATE TABLE tuning_key (
@@ -49,7 +49,7 @@ CREATE TABLE tuning_key (
 void apply_version_10(Connection& connection) {
   const Table before = present_table(connection, "tuning_key");
   auto rows = read_table(connection, before);
-  connection.execute_script(new_tuning_key);
+  connection.execute_script(tuning_key_of_version_10);
   const Table after = present_table(connection, "tuning_key");
   const auto counts = static_cast<std::ptrdiff_t>(index_of(after, "counts"));
   for (auto& [id, row] : rows) {

@@ -14,7 +14,7 @@
 namespace colltune::db {
 namespace {
 
-constexpr const char* new_measurement = R"sql(
+constexpr const char* measurement_of_version_3 = R"sql(
 CREATE TABLE measurement (
   id INTEGER PRIMARY KEY,
   sweep_id INTEGER NOT NULL REFERENCES sweep (id),
@@ -81,7 +81,7 @@ void change_sweeps_and_measurements(Connection& connection) {
   const Table before = present_table(connection, "sweep");
   auto rows = read_table(connection, before);
   verify_measurements(connection, before, rows);
-  Journals journals = rebuild_measurements(connection, new_measurement,
+  Journals journals = rebuild_measurements(connection, measurement_of_version_3,
                                            {{"is_twin", std::int64_t{0}},
                                             {"is_holdout", std::int64_t{0}},
                                             {"marks", pack_numbers({})},

@@ -11,7 +11,7 @@
 namespace colltune::db {
 namespace {
 
-constexpr const char* new_measurement = R"sql(
+constexpr const char* measurement_of_version_4 = R"sql(
 CREATE TABLE measurement (
   id INTEGER PRIMARY KEY,
   sweep_id INTEGER NOT NULL REFERENCES sweep (id),
@@ -54,7 +54,7 @@ void apply_version_4(Connection& connection) {
   verify_measurements(connection, sweeps, rows);
   // Before this version a sweep visited each key once.
   Journals journals =
-      rebuild_measurements(connection, new_measurement, {{"pass", std::int64_t{0}}});
+      rebuild_measurements(connection, measurement_of_version_4, {{"pass", std::int64_t{0}}});
   const std::size_t digest = index_of(sweeps, "journal_digest");
   for (auto& [id, row] : rows) {
     row.at(digest) = journals[id].digest;

@@ -83,7 +83,7 @@ ALTER TABLE sweep ADD COLUMN journal_digest TEXT NOT NULL DEFAULT '';
 ALTER TABLE sweep ADD COLUMN row_checksum TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr const char* new_measurement = R"sql(
+constexpr const char* measurement_of_version_8 = R"sql(
 CREATE TABLE measurement (
   id INTEGER PRIMARY KEY,
   sweep_id INTEGER NOT NULL REFERENCES sweep (id),
@@ -346,11 +346,12 @@ void apply_version_8(Connection& connection) {
   replace_rows(connection, present_table(connection, "environment"), new_environments);
   for (const auto& [id, row] : keys.rows())
     insert_row(connection, present_table(connection, "tuning_key"), id, row);
-  Journals journals = rebuild_measurements(
-      connection, new_measurement, {}, [&](const Table& before, const Row& old_row, Row& row) {
-        row.at(1) = keys.of(number_in(old_row, index_of(before, "key_id")),
-                            text_in(old_row, index_of(before, "input_mode")));
-      });
+  Journals journals =
+      rebuild_measurements(connection, measurement_of_version_8, {},
+                           [&](const Table& before, const Row& old_row, Row& row) {
+                             row.at(1) = keys.of(number_in(old_row, index_of(before, "key_id")),
+                                                 text_in(old_row, index_of(before, "input_mode")));
+                           });
   const std::size_t measured_in = index_of(sweeps, "environment_digest");
   for (auto& [id, row] : sweep_rows) {
     const std::string old_name = text_in(row, measured_in);

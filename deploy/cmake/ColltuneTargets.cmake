@@ -49,6 +49,28 @@ endif()
 # the build preset `dev` names beside `all`).
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${COLLTUNE_HEADER_CHECK})
 
+# colltune_join_folders(TARGET): its sources of one folder are compiled as one (COLLTUNE_JOIN_SOURCES), so names in unnamed
+# namespaces are unique in a folder. Who links a static library still gets those folders alone that he needs. Generated sources,
+# C, and those with flags of their own are compiled alone.
+function(colltune_join_folders target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${COLLTUNE_JOIN_SOURCES} UNITY_BUILD_MODE GROUP)
+  if(COLLTUNE_JOIN_SOURCES)
+    # Of a type in a source's unnamed namespace, which GCC takes for a header's there.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR "${path}" is_generated)
+    if(path MATCHES "\\.cpp$" AND NOT is_generated)
+      cmake_path(RELATIVE_PATH path BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+      cmake_path(GET folder PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "${folder}" folder)
+      set_property(SOURCE "${source}" PROPERTY UNITY_GROUP ${folder})
+    endif()
+  endforeach()
+endfunction()
+
 # colltune_library(NAME [SHARED|STATIC] SOURCES … PUBLIC … PRIVATE …)
 # A target with its own include root `include/` beside its sources. PUBLIC and PRIVATE name the targets that it
 # may use: an include of anything else does not compile.
@@ -59,6 +81,7 @@ function(colltune_library name)
     set(kind SHARED)
   endif()
   add_library(${name} ${kind} ${ARG_SOURCES})
+  colltune_join_folders(${name})
   string(REPLACE "colltune_" "" short "${name}")
   add_library(colltune::${short} ALIAS ${name})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/*.h")
@@ -81,10 +104,22 @@ function(colltune_find_kernels target folder)
   endif()
 endfunction()
 
+# What a sweep, its answers and `colltune run` need: deploy/quickstart builds no more.
+add_custom_target(colltune_programs)
+
+# colltune_runs_once(TARGET…): most of a release's time of compiling goes into code that runs once a command: -O1 takes a third less.
+function(colltune_runs_once)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  endforeach()
+endfunction()
+
 # colltune_program(NAME SOURCES … LINK …): an installed executable.
 function(colltune_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  colltune_join_folders(${name})
+  add_dependencies(colltune_programs ${name})
   target_link_libraries(${name} PRIVATE colltune_options ${ARG_LINK})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
   colltune_find_kernels(${name} ${CMAKE_INSTALL_BINDIR})

@@ -66,11 +66,6 @@ std::set<Topology> bridge_topologies(std::span<const int> nodes, const Groups& g
   return all;
 }
 
-/// The worse of the two in each field.
-Numerics together(const Numerics& a, const Numerics& b) {
-  return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
-}
-
 Cost sum_of(const Cost& a, const Cost& b) {
   return {a.steps + b.steps, a.bytes_per_rank + b.bytes_per_rank,
           a.reduced_bytes + b.reduced_bytes};
@@ -233,11 +228,11 @@ Numerics grouped_numerics(const Problem& problem, const Grouping& grouping,
     const auto& [before, after] = found.inside[group];
     const GroupVariants& own = grouping.inside[group];
     if (before != nullptr) {
-      all = together(all, before->numerics(*stages.before, *own.before));
+      all = worse_of(all, before->numerics(*stages.before, *own.before));
       // Rounded once inside, and once again across.
       if (all.rounding == Rounding::once) all.rounding = Rounding::each_step;
     }
-    if (after != nullptr) all = together(all, after->numerics(*stages.after, *own.after));
+    if (after != nullptr) all = worse_of(all, after->numerics(*stages.after, *own.after));
   }
   // The sum is rounded before it is divided, and overflows before, if the type is too narrow.
   if (problem.reduce_op == ReduceOp::avg && all.rounding == Rounding::once)

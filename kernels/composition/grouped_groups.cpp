@@ -8,7 +8,7 @@
 namespace colltune {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_groups(const std::string& what) {
   throw Error(StatusCode::invalid_argument, "a collective by groups: " + what);
 }
 
@@ -31,19 +31,19 @@ struct Asked {
 const Implementation* find_implementation_of(const Asked& stage, const Implementations& catalogue) {
   if (!stage.problem) {
     if (stage.variant)
-      refuse(stage.where + " there is no stage for " + to_string(*stage.variant) +
-             "; leave it without a variant");
+      refuse_groups(stage.where + " there is no stage for " + to_string(*stage.variant) +
+                    "; leave it without a variant");
     return nullptr;
   }
   const Collective collective = stage.problem->collective;
   const std::string needed = stage.where + " " + std::string(name_of(collective)) + " among " +
                              std::to_string(stage.ranks) + " ranks needs a variant of one of " +
                              names_for(collective, catalogue);
-  if (!stage.variant) refuse(needed + "; it has none");
+  if (!stage.variant) refuse_groups(needed + "; it has none");
   const Implementation* const found = find_implementation(catalogue, stage.variant->implementation);
-  if (found == nullptr) refuse(needed + "; there is no " + stage.variant->implementation);
+  if (found == nullptr) refuse_groups(needed + "; there is no " + stage.variant->implementation);
   if (found->collective() != collective)
-    refuse(needed + ", not of " + stage.variant->implementation);
+    refuse_groups(needed + ", not of " + stage.variant->implementation);
   return found;
 }
 
@@ -53,14 +53,15 @@ std::vector<int> group_sizes(std::span<const int> group_of_rank) {
   std::vector<int> sizes;
   for (const int group : group_of_rank) {
     if (group < 0 || static_cast<std::size_t>(group) >= group_of_rank.size())
-      refuse("group " + std::to_string(group) + " of " + std::to_string(group_of_rank.size()) +
-             " ranks; groups are numbered from 0 on, none left out");
+      refuse_groups("group " + std::to_string(group) + " of " +
+                    std::to_string(group_of_rank.size()) +
+                    " ranks; groups are numbered from 0 on, none left out");
     sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(group) + 1));
     ++sizes[static_cast<std::size_t>(group)];
   }
   if (const auto empty = std::ranges::find(sizes, 0); empty != sizes.end())
-    refuse("group " + std::to_string(empty - sizes.begin()) +
-           " has no rank; groups are numbered from 0 on, none left out");
+    refuse_groups("group " + std::to_string(empty - sizes.begin()) +
+                  " has no rank; groups are numbered from 0 on, none left out");
   return sizes;
 }
 
@@ -87,10 +88,11 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
   check(problem);
   const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
   if (const std::string why = why_not_grouped(problem, sizes); !why.empty())
-    refuse(describe(problem) + " is unavailable: " + why);
+    refuse_groups(describe(problem) + " is unavailable: " + why);
   if (grouping.inside.size() != sizes.size())
-    refuse("variants for " + std::to_string(grouping.inside.size()) + " groups, not for the " +
-           std::to_string(sizes.size()) + " that the ranks are in");
+    refuse_groups("variants for " + std::to_string(grouping.inside.size()) +
+                  " groups, not for the " + std::to_string(sizes.size()) +
+                  " that the ranks are in");
   GroupedImplementations found;
   for (std::size_t group = 0; group < sizes.size(); ++group) {
     const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));
@@ -109,7 +111,7 @@ GroupedImplementations find_implementations(const Problem& problem, const Groupi
   for (const auto& [before, after] : found.inside)
     for (const Implementation* const stage : {before, after})
       if (stage != nullptr && stage->runs_on_device() != found.bridge->runs_on_device())
-        refuse(
+        refuse_groups(
             "its stages take buffers in the host's memory, or all of them on devices; a bridge "
             "for " +
             std::string(stage->name()) + " is one of its kind, not of " +
@@ -124,7 +126,7 @@ void check_limits(const Problem& problem, const Grouping& grouping,
                               const Problem& stage, int ranks) {
     if (const std::string why = why_outside(implementation.limits(variant), stage, ranks);
         !why.empty())
-      refuse(to_string(variant) + " for " + describe(stage) + ": " + why);
+      refuse_groups(to_string(variant) + " for " + describe(stage) + ": " + why);
   };
   for (std::size_t group = 0; group < sizes.size(); ++group) {
     const GroupedStages stages = grouped_stages(problem, sizes, static_cast<int>(group));

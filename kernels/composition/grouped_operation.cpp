@@ -14,7 +14,7 @@
 namespace colltune {
 namespace {
 
-constexpr std::string_view joint_words = "a collective by groups";
+constexpr std::string_view groups_words = "a collective by groups";
 constexpr std::string_view inside_words = "its part inside the group";
 constexpr std::string_view bridge_words = "its part of the bridge between groups";
 
@@ -91,7 +91,7 @@ class GroupedOperation final : public Operation {
         rank_(communicator.rank()),
         ranks_(communicator.size()),
         has_root_(shape_of(call.problem.collective).has_root),
-        stages_(joint_words, communicator, call.buffers) {
+        stages_(groups_words, communicator, call.buffers) {
     const std::vector<int> sizes = group_sizes(grouping.group_of_rank);
     find_bounds(grouping, found, communicator.nodes(), sizes);
     choose_bridges(grouping);
@@ -102,7 +102,7 @@ class GroupedOperation final : public Operation {
       first.problem.message_size = {};
       first.buffers = {};
     }
-    attempt_together(communicator, joint_words, deadline, [&] {
+    attempt_together(communicator, groups_words, deadline, [&] {
       check_own(communicator, call, *found.bridge);
       reserve();
       for (int stage = 0; stage < 3; ++stage) stages_.add({});
@@ -121,19 +121,19 @@ class GroupedOperation final : public Operation {
     const auto& [before, after] = found.inside[static_cast<std::size_t>(group_)];
     const auto prepare_inside = [&](std::size_t at, const Implementation* by,
                                     const std::optional<Variant>& variant) {
-      attempt_together(communicator, joint_words, deadline, [&] {
+      attempt_together(communicator, groups_words, deadline, [&] {
         JointStage& stage = stages_.at(at);
         if (by != nullptr) stage.prepare(*inside_, {*by, *variant}, Call(stage.call), deadline);
       });
     };
     prepare_inside(0, before, own.before);
     for (std::size_t number = 0; number < bridges_.size(); ++number)
-      attempt_together(communicator, joint_words, deadline, [&] {
+      attempt_together(communicator, groups_words, deadline, [&] {
         prepare_bridge(number, {*found.bridge, grouping.bridge}, deadline);
       });
     prepare_inside(2, after, own.after);
     if (!follows()) return;
-    attempt_together(communicator, joint_words, deadline, [&] {
+    attempt_together(communicator, groups_words, deadline, [&] {
       use(call);
       stages_.rebind(call.buffers);
     });

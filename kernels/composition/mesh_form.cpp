@@ -8,14 +8,11 @@
 #include <set>
 
 #include "colltune/kernels/composition/mesh_reduce.h"
+#include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
 namespace {
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 /// A collective of the form: the message's type and numeric class, but other groups.
 Problem part_problem(const Problem& whole, Collective collective, ReduceOp op, Bytes size,
@@ -141,11 +138,6 @@ bool is_of_unlike_ranks(CompositionMode mode) {
   return mode == CompositionMode::substituted || mode == CompositionMode::grouped;
 }
 
-/// The worse of the two in each field.
-Numerics together(const Numerics& a, const Numerics& b) {
-  return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
-}
-
 const Implementation& implementation_of(const MeshCall& call, const Implementations& catalogue) {
   const auto* const found = find_implementation(catalogue, call.part->variant.implementation);
   if (found == nullptr)
@@ -154,7 +146,7 @@ const Implementation& implementation_of(const MeshCall& call, const Implementati
   return *found;
 }
 
-bool rounds(const Problem& problem) {
+bool mesh_rounds(const Problem& problem) {
   return is_floating(problem.data_type) &&
          std::ranges::any_of(problem.mesh->steps, [](const MeshStep& step) {
            return step.op == ReduceOp::sum || step.op == ReduceOp::avg;
@@ -243,7 +235,7 @@ Numerics mesh_numerics(const Problem& problem, const Composition& composition,
   const MeshForm form = mesh_form(problem, composition);
   Numerics all;
   for (const MeshCall& call : form.calls)
-    all = together(all,
+    all = worse_of(all,
                    implementation_of(call, catalogue).numerics(call.problem, call.part->variant));
   const bool is_one_all_reduce = form.calls.size() == 1;
   // Ranks of different groups reduce what other ranks reduced, so the whole is never in rank order.
@@ -255,7 +247,7 @@ Numerics mesh_numerics(const Problem& problem, const Composition& composition,
                             ? std::min(all.numeric_class, NumericClass::same_bits)
                             : NumericClass::any;
   const bool is_one_step = problem.mesh->steps.size() == 1;
-  if (composition.mode != CompositionMode::sequential && !is_one_step && rounds(problem))
+  if (composition.mode != CompositionMode::sequential && !is_one_step && mesh_rounds(problem))
     all.rounding = Rounding::each_step;
   return all;
 }

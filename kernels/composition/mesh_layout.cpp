@@ -5,15 +5,10 @@
 
 #include <algorithm>
 
+#include "colltune/vocabulary/bytes.h"
+
 namespace colltune {
 namespace {
-
-/// Bytes of the largest element.
-constexpr std::uint64_t largest_element = 8;
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
-  return (value + to - 1) / to * to;
-}
 
 /// Why not all steps are one reduction of `type`; empty if the form does not ask for that.
 std::string why_not_of(const Problem& problem, const MeshForm& form, DataType type) {
@@ -49,7 +44,7 @@ Bytes MeshLayout::padded(Bytes size, DataType type) const {
 
 Bytes MeshLayout::most_padded(Bytes size) const {
   if (shares_ == 1) return size;
-  return {round_up(size.value, shares_ * largest_element)};
+  return {round_up(size.value, shares_ * widest_element)};
 }
 
 Bytes MeshLayout::size_of_call(std::size_t index, Bytes padded) const {

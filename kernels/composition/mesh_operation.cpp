@@ -15,10 +15,10 @@
 namespace colltune {
 namespace {
 
-constexpr std::string_view joint_words = "a mesh reduction";
+constexpr std::string_view mesh_words = "a mesh reduction";
 constexpr std::string_view step_words = "its part of a step of a mesh reduction";
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_mesh(const std::string& what) {
   throw Error(StatusCode::invalid_argument, "mesh reduction: " + what);
 }
 
@@ -37,7 +37,7 @@ class MeshOperation final : public Operation {
       : prepared_(call),
         rank_(all.rank()),
         ranks_(all.size()),
-        stages_(joint_words, all, call.buffers) {}
+        stages_(mesh_words, all, call.buffers) {}
 
   [[nodiscard]] JointStages& stages() { return stages_; }
   /// Keeps a communicator that a stage uses, and counts the time `making` that it took to make.
@@ -109,10 +109,10 @@ class MeshOperation final : public Operation {
   void check_next(const Call& call) const {
     const Problem& problem = call.problem;
     if (problem.mesh != prepared_.problem.mesh)
-      refuse(describe(problem) + ": it was prepared for " + operation_text(prepared_.problem));
+      refuse_mesh(describe(problem) + ": it was prepared for " + operation_text(prepared_.problem));
     if (const std::string why = layout_->why_not(problem.message_size, problem.data_type);
         !why.empty())
-      refuse(describe(problem) + ": " + why);
+      refuse_mesh(describe(problem) + ": " + why);
     const Bytes padded = layout_->padded(problem.message_size, problem.data_type);
     for (std::size_t i = 0; i < bounds_.size(); ++i) {
       if (bounds_[i].ranks == 0) continue;
@@ -121,7 +121,7 @@ class MeshOperation final : public Operation {
       part.message_size = layout_->size_of_call(i, padded);
       if (const std::string why = why_outside(bounds_[i].limits, part, bounds_[i].ranks);
           !why.empty())
-        refuse(bounds_[i].variant + " for " + describe(part) + ": " + why);
+        refuse_mesh(bounds_[i].variant + " for " + describe(part) + ": " + why);
     }
   }
 
@@ -164,19 +164,21 @@ class MeshOperation final : public Operation {
 void check_buffers(const Communicator& communicator, const Call& call) {
   const auto require = [&](std::string_view which, std::size_t given) {
     if (given != call.problem.message_size.value)
-      refuse("rank " + std::to_string(communicator.rank()) + " gives " + format_bytes({given}) +
-             " to " + std::string(which) + ", not " + format_bytes(call.problem.message_size));
+      refuse_mesh("rank " + std::to_string(communicator.rank()) + " gives " +
+                  format_bytes({given}) + " to " + std::string(which) + ", not " +
+                  format_bytes(call.problem.message_size));
   };
   require("send", call.buffers.send.size());
   require("receive", call.buffers.receive.size());
 }
 
-const Implementation& implementation_of(const MeshCall& call, const Implementations& catalogue) {
+const Implementation& implementation_here(const MeshCall& call, const Implementations& catalogue) {
   const Variant& variant = call.part->variant;
   const auto* const found = find_implementation(catalogue, variant.implementation);
-  if (found == nullptr) refuse("this build has no implementation " + variant.implementation);
+  if (found == nullptr) refuse_mesh("this build has no implementation " + variant.implementation);
   if (found->collective() != call.problem.collective)
-    refuse(to_string(variant) + " is none of " + std::string(name_of(call.problem.collective)));
+    refuse_mesh(to_string(variant) + " is none of " +
+                std::string(name_of(call.problem.collective)));
   return *found;
 }
 
@@ -185,29 +187,29 @@ void check_own(const Communicator& communicator, const Call& call, const MeshFor
                const Implementations& catalogue) {
   const bool is_on_device = communicator.device() != nullptr;
   for (const MeshCall& one : form.calls)
-    if (implementation_of(one, catalogue).runs_on_device() != is_on_device)
-      refuse("rank " + std::to_string(communicator.rank()) + " has its buffers " +
-             (is_on_device ? "on a device" : "in the host's memory") + ", where " +
-             to_string(one.part->variant) + " does not take them");
+    if (implementation_here(one, catalogue).runs_on_device() != is_on_device)
+      refuse_mesh("rank " + std::to_string(communicator.rank()) + " has its buffers " +
+                  (is_on_device ? "on a device" : "in the host's memory") + ", where " +
+                  to_string(one.part->variant) + " does not take them");
   check_buffers(communicator, call);
 }
 
 /// Checks what all ranks pass alike; no rank waits for another before this.
 void check_calls(const MeshForm& form, const Communicator& all, const Implementations& catalogue) {
   for (const MeshCall& call : form.calls) {
-    const Implementation& implementation = implementation_of(call, catalogue);
+    const Implementation& implementation = implementation_here(call, catalogue);
     const Variant& variant = call.part->variant;
     for (const MeshGroup& group : mesh_groups(call, all.nodes()))
       if (const std::string why =
               why_outside(implementation.limits(variant), call.problem, group.topology.ranks);
           !why.empty())
-        refuse(to_string(variant) + " for " + describe(call.problem) + ": " + why);
+        refuse_mesh(to_string(variant) + " for " + describe(call.problem) + ": " + why);
   }
 }
 
 Bound bound_of(const MeshCall& call, const Communicator& all, const Implementations& catalogue) {
   const std::vector<MeshGroup> groups = mesh_groups(call, all.nodes());
-  return {.limits = implementation_of(call, catalogue).limits(call.part->variant),
+  return {.limits = implementation_here(call, catalogue).limits(call.part->variant),
           .ranks = groups.empty() ? 0 : groups.front().topology.ranks,
           .variant = to_string(call.part->variant)};
 }
@@ -220,7 +222,7 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
   check_calls(form, all, catalogue);
   auto operation = std::make_unique<MeshOperation>(all, call);
   operation->keep_size(why_not_mesh_rebound(call.problem, composition, all.nodes(), catalogue));
-  attempt_together(all, joint_words, deadline, [&] {
+  attempt_together(all, mesh_words, deadline, [&] {
     check_own(all, call, form, catalogue);
     for (const MeshCall& one : form.calls) operation->bound_by(bound_of(one, all, catalogue));
     operation->lay_out(form);
@@ -235,11 +237,11 @@ std::unique_ptr<Operation> prepare_form(Subgroups& ranks, const Call& call,
         form.calls.begin(), form.calls.begin() + static_cast<std::ptrdiff_t>(i), has_group);
     operation->keep(group.communicator, is_first ? group.making : std::chrono::nanoseconds{});
     // One call after the other, each on all ranks: if a rank fails in one, no rank enters the next.
-    attempt_together(all, joint_words, deadline, [&] {
+    attempt_together(all, mesh_words, deadline, [&] {
       JointStage& stage = operation->stage_of(i);
       stage.members = group.members;
       if (stage.members.size() > 1)
-        stage.prepare(*group.communicator, {implementation_of(one, catalogue), one.part->variant},
+        stage.prepare(*group.communicator, {implementation_here(one, catalogue), one.part->variant},
                       Call(stage.call), deadline);
     });
   }
@@ -272,7 +274,7 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
                                                 const Implementations& catalogue,
                                                 Deadline deadline) {
   if (const std::string why = why_not_mesh(call.problem, composition); !why.empty())
-    refuse(describe(call.problem) + " is unavailable: " + why);
+    refuse_mesh(describe(call.problem) + " is unavailable: " + why);
   int divisor = 1;
   const auto merged = merged_problem(call.problem, divisor);
   Communicator& all = ranks.all();
@@ -285,7 +287,7 @@ std::unique_ptr<Operation> prepare_among_unlike(Subgroups& ranks, const Call& ca
   if (divisor != 1) form.divisors = {divisor};
   auto operation = std::make_unique<MeshOperation>(all, call);
   operation->keep_size(why_not_substituted(*merged, composition, all, catalogue));
-  attempt_together(all, joint_words, deadline, [&] {
+  attempt_together(all, mesh_words, deadline, [&] {
     check_buffers(all, call);
     operation->lay_out(form);
   });
@@ -302,7 +304,7 @@ std::string why_not_mesh_rebound(const Problem& problem, const Composition& comp
   const MeshForm form = mesh_form(problem, composition);
   for (const MeshCall& call : form.calls)
     for (const MeshGroup& group : mesh_groups(call, nodes))
-      if (const std::string why = implementation_of(call, catalogue)
+      if (const std::string why = implementation_here(call, catalogue)
                                       .traits(call.problem, group.topology, call.part->variant)
                                       .why_not_rebound;
           !why.empty())
@@ -316,11 +318,11 @@ std::unique_ptr<Operation> prepare_mesh_reduce(Subgroups& ranks, const Call& cal
                                                const Implementations& catalogue,
                                                Deadline deadline) {
   check(call.problem);
-  if (!call.problem.mesh) refuse(describe(call.problem) + " is none");
+  if (!call.problem.mesh) refuse_mesh(describe(call.problem) + " is none");
   if (ranks_of(*call.problem.mesh) != ranks.all().size())
-    refuse("the mesh " + shape_text(*call.problem.mesh) + " has " +
-           std::to_string(ranks_of(*call.problem.mesh)) + " ranks, the communicator " +
-           std::to_string(ranks.all().size()));
+    refuse_mesh("the mesh " + shape_text(*call.problem.mesh) + " has " +
+                std::to_string(ranks_of(*call.problem.mesh)) + " ranks, the communicator " +
+                std::to_string(ranks.all().size()));
   switch (composition.mode) {
     case CompositionMode::substituted:
     case CompositionMode::grouped:

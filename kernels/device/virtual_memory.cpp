@@ -187,7 +187,7 @@ MappedMemory VirtualMemory::open_shared(const Descriptor& descriptor, std::size_
 }
 
 std::optional<SharedPieces> VirtualMemory::share_foreign(std::span<const std::byte> bytes,
-                                                         std::size_t most_pieces) const {
+                                                         std::size_t most) const {
   SharedPieces shared;
   auto next = reinterpret_cast<driver::Address>(bytes.data());
   const driver::Address end = next + bytes.size();
@@ -217,8 +217,8 @@ std::optional<SharedPieces> VirtualMemory::share_foreign(std::span<const std::by
       throw UnavailableHere(named + "gives no file descriptor: " + error.what());
     }
     shared.sizes.push_back(size);
-    if (shared.sizes.size() > most_pieces)
-      throw UnavailableHere("it lies in more than " + std::to_string(most_pieces) +
+    if (shared.sizes.size() > most)
+      throw UnavailableHere("it lies in more than " + std::to_string(most) +
                             " allocations of the driver's virtual memory");
     next = begin + size;
   }

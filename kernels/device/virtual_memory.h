@@ -154,9 +154,9 @@ class VirtualMemory {
   /// Shares `bytes`, which another allocator made of the driver's virtual memory, with other
   /// devices and processes. Nothing if they are not virtual memory but cudaMalloc's. Throws
   /// UnavailableHere if their allocation allows no file descriptors, or if there are more than
-  /// `most_pieces`.
+  /// `most`.
   [[nodiscard]] std::optional<SharedPieces> share_foreign(std::span<const std::byte> bytes,
-                                                          std::size_t most_pieces) const;
+                                                          std::size_t most) const;
   /// Maps the pieces behind `descriptors`, of the given sizes, in sequence for this device's
   /// kernels.
   [[nodiscard]] MappedMemory open_pieces(std::span<const Descriptor> descriptors,

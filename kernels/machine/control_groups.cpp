@@ -8,18 +8,13 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include "kernel_file.h"
 
 namespace colltune {
 namespace {
 
 constexpr const char* own_membership = "/proc/self/cgroup";
 constexpr const char* mounted_at = "/sys/fs/cgroup";
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ostringstream text;
-  if (const std::ifstream file(path); file) text << file.rdbuf();
-  return std::move(text).str();
-}
 
 /// The number in a file; empty if the file is missing or says "max".
 std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {

@@ -15,15 +15,10 @@
 #include <vector>
 
 #include "colltune/machine/control_groups.h"
+#include "kernel_file.h"
 
 namespace colltune {
 namespace {
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ostringstream text;
-  if (const std::ifstream file(path); file) text << file.rdbuf();
-  return std::move(text).str();
-}
 
 /// The cores that a group allows; 0 if it sets no limit. Version 1's quota is then -1.
 int cores_of_group(const std::filesystem::path& group) {

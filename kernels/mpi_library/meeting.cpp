@@ -17,21 +17,21 @@ namespace {
 
 constexpr int arrival_tag = 7001;
 constexpr int verdict_tag = 7002;
-constexpr std::size_t longest_text = 240;
+constexpr std::size_t longest_failure = 240;
 
 /// One message of fixed size in each direction, so that no length has to be exchanged.
 struct Report {
   int missing_rank = -1;  ///< in a verdict: the rank that did not come
   int failed_rank = -1;
   int aborted = 0;
-  std::array<char, longest_text + 4> text{};
+  std::array<char, longest_failure + 4> text{};
 };
 
 Report make_report(int rank, const std::string& failure) {
   Report report;
   if (failure.empty()) return report;
   report.failed_rank = rank;
-  std::memcpy(report.text.data(), failure.data(), std::min(failure.size(), longest_text));
+  std::memcpy(report.text.data(), failure.data(), std::min(failure.size(), longest_failure));
   return report;
 }
 

@@ -20,7 +20,6 @@ namespace {
 
 // Checks of the device between two queries of NCCL's communicator, which take a lock.
 constexpr int looks_between_checks = 1024;
-constexpr std::size_t widest_element = 8;
 // The ranks are connected by then, so NCCL only records what is to be done.
 constexpr std::chrono::seconds longest_submission{60};
 

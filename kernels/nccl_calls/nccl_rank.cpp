@@ -26,8 +26,6 @@ constexpr int joined_word = 0;
 constexpr int calls_word = 1;
 constexpr std::uint64_t join_begun = 1;
 constexpr std::uint64_t join_done = 2;
-// For a small call: one element per rank, of the widest type.
-constexpr std::uint64_t widest_element = 8;
 
 /// The members kept with a communicator, in the order in which they were made.
 class KeptMembers final : public Attachment {
@@ -80,7 +78,7 @@ Configuration configuration_of(const CommunicatorSettings& settings) {
 }  // namespace
 
 std::shared_ptr<NcclRank> NcclRank::of(Communicator& communicator, const Opened& opened,
-                                   const CommunicatorSettings& settings, Deadline deadline) {
+                                       const CommunicatorSettings& settings, Deadline deadline) {
   if (communicator.device() == nullptr)
     throw Error(StatusCode::failed_precondition, "NCCL takes buffers on a device, and rank " +
                                                      std::to_string(communicator.rank()) +
@@ -101,7 +99,7 @@ std::shared_ptr<NcclRank> NcclRank::of(Communicator& communicator, const Opened&
 }
 
 NcclRank::NcclRank(Communicator& communicator, const Opened& opened,
-               const CommunicatorSettings& settings, Deadline deadline)
+                   const CommunicatorSettings& settings, Deadline deadline)
     : communicator_(communicator),
       opened_(opened),
       settings_(settings),

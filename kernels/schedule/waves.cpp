@@ -5,14 +5,9 @@
 
 #include <algorithm>
 
+#include "colltune/vocabulary/bytes.h"
+
 namespace colltune {
-namespace {
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-}  // namespace
 
 Waves::Waves(const Problem& problem, const ScheduledCall& shape, std::size_t chunk,
              std::span<const std::size_t> blocks) {

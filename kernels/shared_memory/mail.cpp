@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "colltune/vocabulary/bytes.h"
+
 namespace colltune {
 namespace {
 
@@ -14,10 +16,6 @@ constexpr std::size_t line = 64;
 constexpr std::size_t pair_of_lines = 2 * line;  // x86-64 prefetchers fetch pairs
 constexpr std::size_t word = sizeof(std::uint64_t);
 constexpr std::size_t beside_flag = line - word;  // bytes
-
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 std::atomic_ref<std::uint64_t> word_at(const std::byte* slot, std::size_t index) {
   // Slots of other ranks are only loaded from.

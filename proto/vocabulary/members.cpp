@@ -48,33 +48,35 @@ bool fits_architecture(std::string_view own, std::string_view other) {
   return is_processor && family == other.substr(0, other.find('-'));
 }
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_members(const std::string& what) {
   throw Error(StatusCode::invalid_argument, "members: " + what);
 }
 
 }  // namespace
 
 void check(const Members& members) {
-  if (members.kind_of_rank.empty()) refuse("there is no rank");
+  if (members.kind_of_rank.empty()) refuse_members("there is no rank");
   for (const MemberKind& kind : members.kinds)
     for (std::size_t i = 1; i < kind.features.size(); ++i)
       if (name_of_feature(kind.features[i - 1]) >= name_of_feature(kind.features[i]))
-        refuse("the feature '" + kind.features[i] + "' stands behind '" + kind.features[i - 1] +
-               "'; features stand in the order of their names, each once");
+        refuse_members("the feature '" + kind.features[i] + "' stands behind '" +
+                       kind.features[i - 1] +
+                       "'; features stand in the order of their names, each once");
   for (std::size_t i = 1; i < members.kinds.size(); ++i)
     if (members.kinds[i - 1] >= members.kinds[i])
-      refuse("kind " + std::to_string(i) + " is not behind the one before it in their order");
+      refuse_members("kind " + std::to_string(i) +
+                     " is not behind the one before it in their order");
   std::vector<bool> seen(members.kinds.size(), false);
   std::size_t kinds_seen = 0;
   for (std::size_t rank = 0; rank < members.kind_of_rank.size(); ++rank) {
     const int kind = members.kind_of_rank[rank];
     if (kind < 0 || static_cast<std::size_t>(kind) >= members.kinds.size())
-      refuse("rank " + std::to_string(rank) + " is of kind " + std::to_string(kind) +
-             "; there are " + std::to_string(members.kinds.size()));
+      refuse_members("rank " + std::to_string(rank) + " is of kind " + std::to_string(kind) +
+                     "; there are " + std::to_string(members.kinds.size()));
     if (!seen[static_cast<std::size_t>(kind)]) ++kinds_seen;
     seen[static_cast<std::size_t>(kind)] = true;
   }
-  if (kinds_seen != members.kinds.size()) refuse("some kind is no rank's");
+  if (kinds_seen != members.kinds.size()) refuse_members("some kind is no rank's");
 }
 
 std::string why_less(const MemberKind& own, const MemberKind& other) {

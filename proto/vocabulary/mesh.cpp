@@ -12,7 +12,7 @@
 namespace colltune {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_mesh(const std::string& what) {
   throw Error(StatusCode::invalid_argument, "mesh: " + what);
 }
 
@@ -39,24 +39,25 @@ std::vector<int> renumbered(const std::vector<int>& groups) {
 
 void check_step(const MeshReduction& mesh, const MeshStep& step, int ranks) {
   if (step.op == ReduceOp::none)
-    refuse("a step has the operator 'none'; allowed are " + allowed_operators());
+    refuse_mesh("a step has the operator 'none'; allowed are " + allowed_operators());
   if (step.dimension.has_value() == !step.groups.empty())
-    refuse("a step has either a dimension or groups");
+    refuse_mesh("a step has either a dimension or groups");
   if (step.dimension) {
     if (*step.dimension < 0 || static_cast<std::size_t>(*step.dimension) >= mesh.shape.size())
-      refuse("there is no dimension " + std::to_string(*step.dimension) + "; " + shape_text(mesh) +
-             " has the dimensions 0 to " + std::to_string(mesh.shape.size() - 1));
+      refuse_mesh("there is no dimension " + std::to_string(*step.dimension) + "; " +
+                  shape_text(mesh) + " has the dimensions 0 to " +
+                  std::to_string(mesh.shape.size() - 1));
     return;
   }
   if (step.groups.size() != static_cast<std::size_t>(ranks))
-    refuse("a step has groups for " + std::to_string(step.groups.size()) + " ranks, where " +
-           shape_text(mesh) + " has " + std::to_string(ranks));
+    refuse_mesh("a step has groups for " + std::to_string(step.groups.size()) + " ranks, where " +
+                shape_text(mesh) + " has " + std::to_string(ranks));
   for (const int group : step.groups)
     if (group < 0 || group >= ranks)
-      refuse("there is a group " + std::to_string(group) + " among " + std::to_string(ranks) +
-             " ranks");
+      refuse_mesh("there is a group " + std::to_string(group) + " among " + std::to_string(ranks) +
+                  " ranks");
   if (renumbered(step.groups) != step.groups)
-    refuse("groups are numbered from 0 on in the order of their first ranks");
+    refuse_mesh("groups are numbered from 0 on in the order of their first ranks");
 }
 
 /// The integer that all of `text` forms; -1 if it is not one.
@@ -86,12 +87,13 @@ std::vector<int> parse_groups(std::string_view text, int ranks) {
       const int first = read_number(range.substr(0, dash));
       const int last = dash == std::string_view::npos ? first : read_number(range.substr(dash + 1));
       if (first < 0 || last < first || last >= ranks)
-        refuse("'" + std::string(range) + "' in {" + std::string(text) +
-               "} is no rank or range of ranks from 0 to " + std::to_string(ranks - 1));
+        refuse_mesh("'" + std::string(range) + "' in {" + std::string(text) +
+                    "} is no rank or range of ranks from 0 to " + std::to_string(ranks - 1));
       for (int rank = first; rank <= last; ++rank) {
         int& own = groups[static_cast<std::size_t>(rank)];
         if (own >= 0)
-          refuse("rank " + std::to_string(rank) + " stands twice in {" + std::string(text) + "}");
+          refuse_mesh("rank " + std::to_string(rank) + " stands twice in {" + std::string(text) +
+                      "}");
         own = next;
       }
     }
@@ -108,16 +110,16 @@ std::vector<int> parse_groups(std::string_view text, int ranks) {
 ReduceOp parse_operator(std::string_view text, std::string_view step) {
   for (const auto& named : enum_names(ReduceOp{}))
     if (named.value != ReduceOp::none && named.name == text) return named.value;
-  refuse("'" + std::string(text) + "' in '" + std::string(step) + "' is no operator; allowed are " +
-         allowed_operators());
+  refuse_mesh("'" + std::string(text) + "' in '" + std::string(step) +
+              "' is no operator; allowed are " + allowed_operators());
 }
 
 MeshStep parse_step(const MeshReduction& mesh, std::string_view text) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos)
-    refuse("'" + std::string(text) +
-           "' is no reduction; write DIMENSION:OP, as in 0:sum, or {GROUPS}:OP, as in "
-           "{0-2|3-5}:sum");
+    refuse_mesh("'" + std::string(text) +
+                "' is no reduction; write DIMENSION:OP, as in 0:sum, or {GROUPS}:OP, as in "
+                "{0-2|3-5}:sum");
   MeshStep step{.op = parse_operator(text.substr(colon + 1), text)};
   const std::string_view who = text.substr(0, colon);
   if (who.size() > 1 && who.front() == '{' && who.back() == '}') {
@@ -130,23 +132,23 @@ MeshStep parse_step(const MeshReduction& mesh, std::string_view text) {
   }
   step.dimension = read_number(who);
   if (*step.dimension < 0)
-    refuse("'" + std::string(who) + "' is no dimension; " + shape_text(mesh) +
-           " has the dimensions 0 to " + std::to_string(mesh.shape.size() - 1));
+    refuse_mesh("'" + std::string(who) + "' is no dimension; " + shape_text(mesh) +
+                " has the dimensions 0 to " + std::to_string(mesh.shape.size() - 1));
   return step;
 }
 
 void check_shape(const MeshReduction& mesh) {
-  if (mesh.shape.empty()) refuse("its shape has no dimension");
+  if (mesh.shape.empty()) refuse_mesh("its shape has no dimension");
   if (mesh.shape.size() > most_mesh_dimensions)
-    refuse("its shape has " + std::to_string(mesh.shape.size()) + " dimensions; at most " +
-           std::to_string(most_mesh_dimensions) + " are allowed");
+    refuse_mesh("its shape has " + std::to_string(mesh.shape.size()) + " dimensions; at most " +
+                std::to_string(most_mesh_dimensions) + " are allowed");
   std::int64_t ranks = 1;
   for (const int extent : mesh.shape) {
     if (extent < 1)
-      refuse("a dimension has " + std::to_string(extent) + " ranks; it has at least 1");
+      refuse_mesh("a dimension has " + std::to_string(extent) + " ranks; it has at least 1");
     ranks *= extent;
     if (ranks > most_mesh_ranks)
-      refuse("it has more than " + std::to_string(most_mesh_ranks) + " ranks");
+      refuse_mesh("it has more than " + std::to_string(most_mesh_ranks) + " ranks");
   }
 }
 
@@ -154,7 +156,7 @@ void check_shape(const MeshReduction& mesh) {
 
 void check(const MeshReduction& mesh) {
   check_shape(mesh);
-  if (mesh.steps.empty()) refuse("nothing is reduced");
+  if (mesh.steps.empty()) refuse_mesh("nothing is reduced");
   // Computed once: the cost of a step depends on its own size, not on the shape's.
   const int ranks = ranks_of(mesh);
   for (const MeshStep& step : mesh.steps) check_step(mesh, step, ranks);
@@ -196,8 +198,8 @@ MeshReduction parse_mesh(std::string_view shape, std::string_view steps) {
   for (const std::string_view extent : split(shape, 'x')) {
     mesh.shape.push_back(read_number(extent));
     if (mesh.shape.back() < 1)
-      refuse("'" + std::string(shape) +
-             "' is no shape; write the ranks along each dimension, as in 2x3");
+      refuse_mesh("'" + std::string(shape) +
+                  "' is no shape; write the ranks along each dimension, as in 2x3");
   }
   check_shape(mesh);
   // Commas inside braces separate ranks, not steps.

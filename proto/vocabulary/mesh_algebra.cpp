@@ -126,14 +126,14 @@ std::optional<Rule> rule_of(const std::vector<ReduceOp>& steps) {
 }
 
 /// The divisor of one component's merged sum (1: none), or why it cannot be merged.
-struct Verdict {
+struct ComponentMerge {
   std::uint64_t divisor = 1;
   std::string why_not;
 };
 
 /// Examines the results of the first `rows` ranks.
-Verdict judge(const std::vector<Stage>& stages, const std::vector<int>& ranks, std::size_t rows,
-              Rule rule, std::string_view op) {
+ComponentMerge judge(const std::vector<Stage>& stages, const std::vector<int>& ranks,
+                     std::size_t rows, Rule rule, std::string_view op) {
   std::uint64_t scale = 1;
   for (const Stage& stage : stages) scale = multiply(scale, stage.scale);
   std::uint64_t expected = 1;
@@ -260,21 +260,21 @@ Merge merge_steps(const MeshReduction& mesh, DataType type) {
   const bool are_alike = std::ranges::all_of(
       mesh.steps, [](const MeshStep& step) { return step.dimension.has_value(); });
   bool is_plain_average = averages;
-  Verdict verdict;
+  ComponentMerge component;
   for (const std::vector<int>& ranks : ranks_by_group(merge.component_of_rank)) {
     if (!are_alike || merge.divisors.empty())
-      verdict = judge(stages_among(mesh, groups, ranks, *rule == Rule::weights), ranks,
-                      are_alike ? 1 : ranks.size(), *rule, name_of(merge.op));
-    if (verdict.why_not.empty() && verdict.divisor > most_mesh_ranks)
-      verdict.why_not = "it divides by " + std::to_string(verdict.divisor) + ", more than " +
-                        std::to_string(most_mesh_ranks);
-    if (!verdict.why_not.empty()) {
-      merge.why_not = std::move(verdict.why_not);
+      component = judge(stages_among(mesh, groups, ranks, *rule == Rule::weights), ranks,
+                        are_alike ? 1 : ranks.size(), *rule, name_of(merge.op));
+    if (component.why_not.empty() && component.divisor > most_mesh_ranks)
+      component.why_not = "it divides by " + std::to_string(component.divisor) + ", more than " +
+                          std::to_string(most_mesh_ranks);
+    if (!component.why_not.empty()) {
+      merge.why_not = std::move(component.why_not);
       merge.divisors.clear();
       return merge;
     }
-    is_plain_average = is_plain_average && verdict.divisor == ranks.size();
-    merge.divisors.push_back(static_cast<int>(verdict.divisor));
+    is_plain_average = is_plain_average && component.divisor == ranks.size();
+    merge.divisors.push_back(static_cast<int>(component.divisor));
   }
   if (averages) merge.op = is_plain_average ? ReduceOp::avg : ReduceOp::sum;
   if (is_plain_average || std::ranges::all_of(merge.divisors, [](int one) { return one == 1; }))

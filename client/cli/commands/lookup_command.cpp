@@ -42,7 +42,7 @@ std::string option_for(std::string_view field) {
   return option;
 }
 
-Bytes read_bytes(const std::string& text) {
+Bytes read_message_size(const std::string& text) {
   try {
     return parse_bytes(text);
   } catch (const Error& error) {
@@ -213,7 +213,7 @@ LookupQuery query_of(const LookupOptions& options) {
   LookupQuery query =
       read_query({.collective = options.collective,
                   .data_type = options.data_type,
-                  .message_size = read_bytes(options.bytes),
+                  .message_size = read_message_size(options.bytes),
                   .reduce_op = options.reduce_op,
                   .numeric_class = options.numeric_class,
                   .counts = options.counts,

@@ -41,7 +41,7 @@ class JsonLinesArray {
 
 std::string yes_no(bool value) { return value ? "yes" : "no"; }
 
-std::chrono::nanoseconds median_of(std::vector<std::chrono::nanoseconds> times) {
+std::chrono::nanoseconds median_sample(std::vector<std::chrono::nanoseconds> times) {
   const std::size_t middle = times.size() / 2;
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(middle));
   if (times.size() % 2 == 1) return times[middle];
@@ -56,7 +56,7 @@ std::vector<std::string> times_of(const Measurement& measurement) {
   if (measurement.samples.empty()) return {"-", "-", "-"};
   const auto [least, most] = std::ranges::minmax(measurement.samples);
   std::vector<std::string> texts;
-  for (const auto time : {median_of(measurement.samples), least, most})
+  for (const auto time : {median_sample(measurement.samples), least, most})
     texts.push_back(microseconds(time / std::max(1, measurement.calls_per_sample)));
   return texts;
 }

@@ -63,11 +63,6 @@ std::map<Bytes, double> fastest_times(const std::vector<SweptCurve>& curves,
   return fastest;
 }
 
-double time_at(const SweptCurve& curve, Bytes size) {
-  const auto found = std::ranges::lower_bound(curve.points, size, {}, &CurvePoint::size);
-  return found == curve.points.end() || found->size != size ? 0 : found->time;
-}
-
 /// How good a pair is for a problem; smaller is better.
 struct PairRank {
   bool has_one_winner = true;  ///< at the first and at the last common size
@@ -85,8 +80,8 @@ std::optional<PairRank> rank_pair(const SweptCurve& one, const SweptCurve& other
   bool wins_first = false, wins_last = false;
   PairRank rank;
   for (const auto& [size, best] : fastest) {
-    const double first = time_at(one, size);
-    const double second = time_at(other, size);
+    const double first = measured_at(one, size);
+    const double second = measured_at(other, size);
     if (first > 0 && second > 0) {
       wins_last = first < second;
       if (common++ == 0) wins_first = wins_last;

@@ -27,15 +27,10 @@ TuningKey without_size(TuningKey key) {
 /// A key's curves by variant.
 using CurvesByVariant = std::map<Variant, std::size_t>;
 
-double time_at(const SweptCurve& curve, Bytes size) {
-  const auto found = std::ranges::find(curve.points, size, &CurvePoint::size);
-  return found == curve.points.end() ? 0 : found->time;
-}
-
 double measured_time(std::span<const SweptCurve> curves, const CurvesByVariant& variants,
                      const Variant& variant, Bytes size) {
   const auto found = variants.find(variant);
-  return found == variants.end() ? 0 : time_at(curves[found->second], size);
+  return found == variants.end() ? 0 : measured_at(curves[found->second], size);
 }
 
 /// What the table of all other decisions answers, without and with their fits.

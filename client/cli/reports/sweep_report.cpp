@@ -248,7 +248,7 @@ constexpr std::string_view gain_note =
     "gain: default / winner in the same round, the median over the rounds; not the quotient\n"
     "of the medians\n";
 
-std::string narrow_decisions(const std::vector<Decision>& decisions) {
+std::string narrow_gains(const std::vector<Decision>& decisions) {
   using Align = TextTable::Align;
   HeadedTables tables({{"size", Align::right},
                        {"default(us)", Align::right},
@@ -278,7 +278,7 @@ std::string narrow_decisions(const std::vector<Decision>& decisions) {
 }
 
 std::string decisions_text(const std::vector<Decision>& decisions, bool is_wide) {
-  if (!is_wide) return narrow_decisions(decisions);
+  if (!is_wide) return narrow_gains(decisions);
   using Align = TextTable::Align;
   TextTable table({{"collective"},
                    {"world"},

@@ -69,7 +69,7 @@ LaunchTable from_database(const ExportOptions& options, const fs::path& folder) 
   return table;
 }
 
-std::string read_bytes(const std::string& path) {
+std::string read_whole_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
@@ -78,7 +78,7 @@ LaunchTable from_table_file(const ExportOptions& options) {
   DecisionSet set = read_table(options.origin);
   const std::size_t decisions = set.decisions.size();
   TableContent content = table_content_of(std::move(set), options);
-  std::string bytes = read_bytes(options.origin.table);
+  std::string bytes = read_whole_file(options.origin.table);
   const TableFile file(bytes, options.origin.table);
   // What is for a launch in all its parts need not be written anew.
   if (content.set.decisions.size() != decisions || content.set.generation != file.generation())

@@ -66,9 +66,9 @@ class ThreadAgreement final : public Agreement {
 
   std::vector<std::string> gather(const std::string& own) override {
     texts_[static_cast<std::size_t>(communicator_.rank())] = own;
-    communicator_.barrier(never);
+    communicator_.barrier(no_deadline);
     std::vector<std::string> all = texts_;
-    communicator_.barrier(never);
+    communicator_.barrier(no_deadline);
     return all;
   }
   std::string share(std::string text) override { return std::move(gather(text).front()); }

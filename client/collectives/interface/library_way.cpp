@@ -66,11 +66,12 @@ class LibraryPart final : public Implementation {
 }  // namespace
 
 PlainWay make_library_way() {
-  return {
-      .prepare = [](Communicator& communicator,
-                    const Call& call) { return make_library_operation(communicator, call, never); },
-      .most_elements = INT_MAX,
-      .scatters_in_place = false};
+  return {.prepare =
+              [](Communicator& communicator, const Call& call) {
+                return make_library_operation(communicator, call, no_deadline);
+              },
+          .most_elements = INT_MAX,
+          .scatters_in_place = false};
 }
 
 Implementations make_library_parts() {

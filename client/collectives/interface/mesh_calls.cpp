@@ -145,8 +145,8 @@ void MeshCalls::agree(const Mesh& mesh, const Call& call) const {
                                       call.problem.message_size.value);
   const std::int64_t number = number_for(own);
   Communicator& all = subgroups_.all();
-  const std::int64_t largest = all.all_reduce_max(number, never);
-  const std::int64_t smallest = -all.all_reduce_max(-number, never);
+  const std::int64_t largest = all.all_reduce_max(number, no_deadline);
+  const std::int64_t smallest = -all.all_reduce_max(-number, no_deadline);
   if (largest != smallest)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("the ranks ask for different mesh reductions; rank {} for a {}",
@@ -174,7 +174,7 @@ void MeshCalls::prepare(Mesh& mesh, const Call& call) {
     } else {
       try {
         runner.operation =
-            prepare_mesh_reduce(subgroups_, first, *runner.form, {}, catalogue_, never);
+            prepare_mesh_reduce(subgroups_, first, *runner.form, {}, catalogue_, no_deadline);
       } catch (const RankMissing&) {
         throw;
       } catch (const Error& error) {  // on all ranks or none

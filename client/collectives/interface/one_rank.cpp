@@ -182,7 +182,7 @@ void Collectives::Impl::run_checked(const CheckedCall& checked, const OwnBuffers
   Operation* const operation = attempt_together(true, [&] { return &plain_->next(next); });
   attempt(true, [&] {
     operation->start();
-    operation->wait(never);
+    operation->wait(no_deadline);
   });
   executor_->finish();
 }
@@ -203,7 +203,7 @@ std::unique_ptr<Operation> Collectives::Impl::prepare_winner(const Choices& choi
   if (found == nullptr) return nullptr;  // of no rank: the builds are the same
   call.problem.data_type = program.data_type;
   try {
-    auto operation = found->prepare(executor_->communicator(), call, entry->variant, never);
+    auto operation = found->prepare(executor_->communicator(), call, entry->variant, no_deadline);
     variant = to_string(entry->variant);
     return operation;
   } catch (const RankMissing&) {
@@ -232,7 +232,7 @@ Collectives::Impl::Buffers Collectives::Impl::agree_on_buffers(const CollectiveC
   parts_.waits->meanwhile.begin();
   executor_->note(program);
   const std::int64_t all =
-      attempt(true, [&] { return executor_->communicator().all_reduce_max(own, never); });
+      attempt(true, [&] { return executor_->communicator().all_reduce_max(own, no_deadline); });
   if (refused) throw *refused;
   if (all == not_valid)
     throw Error(StatusCode::invalid_argument,
@@ -327,7 +327,7 @@ void Collectives::Impl::run(const MeshReductionCall& call) {
     const MeshCalls::Next next = calls.next(*mesh, kernels);
     mesh_timer_.begin(next.samples);
     next.operation.start();
-    next.operation.wait(never);
+    next.operation.wait(no_deadline);
   });
   mesh_timer_.end();
 }
@@ -342,8 +342,8 @@ std::unique_ptr<Operation> Collectives::Impl::prepare_form(const Call& call, std
   const std::string name =
       to_string(name_composition(operation_name(call.problem), chosen->composition));
   try {
-    auto operation =
-        prepare_mesh_reduce(subgroups(), call, chosen->composition, {}, *parts_.catalogue, never);
+    auto operation = prepare_mesh_reduce(subgroups(), call, chosen->composition, {},
+                                         *parts_.catalogue, no_deadline);
     variant = name;
     return operation;
   } catch (const RankMissing&) {
@@ -399,7 +399,7 @@ void Collectives::Impl::wait(Prepared& prepared) {
   require_whole();
   prepared.timer.go_on();
   parts_.waits->meanwhile.begin();
-  attempt(true, [&] { prepared.operation->wait(never); });
+  attempt(true, [&] { prepared.operation->wait(no_deadline); });
   prepared.timer.end();
 }
 
@@ -407,7 +407,8 @@ std::unique_ptr<SymmetricMemory> Collectives::Impl::allocate(Bytes bytes) {
   require_whole();
   if (bytes == Bytes{})
     throw Error(StatusCode::invalid_argument, "symmetric memory has at least 1 byte, not 0");
-  return attempt_together(false, [&] { return executor_->communicator().allocate(bytes, never); });
+  return attempt_together(false,
+                          [&] { return executor_->communicator().allocate(bytes, no_deadline); });
 }
 
 std::string Collectives::Impl::report() const {

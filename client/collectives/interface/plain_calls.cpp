@@ -39,7 +39,7 @@ PlainWay make_thread_way(std::shared_ptr<const Implementations> catalogue) {
         if (found == nullptr)
           throw Error(StatusCode::internal,
                       variant.implementation + " is none of this build's kernels");
-        return found->prepare(communicator, call, variant, never);
+        return found->prepare(communicator, call, variant, no_deadline);
       }};
 }
 

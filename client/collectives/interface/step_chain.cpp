@@ -94,7 +94,7 @@ std::unique_ptr<Operation> make_step_chain(Subgroups& ranks, const Call& call,
   next.problem.mesh.reset();
   bool is_first = true;
   for (const MeshStep& step : call.problem.mesh->steps) {
-    const Subgroups::Group group = ranks.of(groups_of(*call.problem.mesh, step), never);
+    const Subgroups::Group group = ranks.of(groups_of(*call.problem.mesh, step), no_deadline);
     next.problem.reduce_op = step.op;
     StepChain::set(call, is_first, next);
     // Groups differ: where one fails, all ranks leave together.
@@ -109,7 +109,7 @@ std::unique_ptr<Operation> make_step_chain(Subgroups& ranks, const Call& call,
         failure = error;
       }
     }
-    if (ranks.all().all_reduce_max(failure ? 1 : 0, never) != 0)
+    if (ranks.all().all_reduce_max(failure ? 1 : 0, no_deadline) != 0)
       throw failure ? *failure
                     : Error(StatusCode::resource_exhausted,
                             "a step of a mesh reduction could not be prepared on another rank");

@@ -47,7 +47,7 @@ SeriesProgress read_series(const SeriesOptions& options) {
   return find_series(StoreReader(database).sweeps(), options.spec.text, command_digest(options));
 }
 
-int run_series(const SeriesOptions& options, const LaunchSupervisor& supervise_launch,
+int run_series(const SeriesOptions& options, const SuperviseLaunch& supervise_launch,
                const std::function<void(const std::string&)>& say) {
   const SweepSpec& spec = options.spec;
   const SeriesProgress progress = read_series(options);

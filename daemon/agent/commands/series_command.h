@@ -19,7 +19,7 @@ struct SeriesOptions {
 };
 
 /// Supervises one launch until it ends: supervise(), except in tests.
-using LaunchSupervisor = std::function<int(const SuperviseOptions&)>;
+using SuperviseLaunch = std::function<int(const SuperviseOptions&)>;
 
 /// What the database holds of the series of this configuration and command; nothing if there is no
 /// database yet. Migrates an older database. Throws what Store throws.
@@ -32,7 +32,7 @@ using LaunchSupervisor = std::function<int(const SuperviseOptions&)>;
 ///
 /// Returns 0 or 1 like supervise(); otherwise the code of the launch that could not be made or was
 /// ended by a signal. The same command then continues with what is missing.
-[[nodiscard]] int run_series(const SeriesOptions& options, const LaunchSupervisor& supervise_launch,
+[[nodiscard]] int run_series(const SeriesOptions& options, const SuperviseLaunch& supervise_launch,
                              const std::function<void(const std::string&)>& say);
 
 }  // namespace colltune

@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto patience_with_start = 5s;
-constexpr std::size_t longest_text = 1 << 20;  // tens of thousands of ranks
+constexpr std::size_t longest_message = 1 << 20;  // tens of thousands of ranks
 
 // A launcher, or a person who looks for a rank's process, finds it by these.
 constexpr std::array<std::string_view, 4> variables_of_ranks{
@@ -75,7 +75,7 @@ std::optional<std::string> read_until(const Descriptor& channel, std::string_vie
                                       std::chrono::milliseconds patience) {
   const auto deadline = Clock::now() + patience;
   std::string text;
-  while (!text.ends_with(end) && text.size() < longest_text) {
+  while (!text.ends_with(end) && text.size() < longest_message) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     pollfd polled{.fd = channel.get(), .events = POLLIN, .revents = 0};
     const int found = poll(&polled, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t most_witnesses = 256;
 // A witness reports twice per second, a few bytes for each rank that is stopped. Whoever says more
 // between two looks is none.
-constexpr std::size_t longest_text = 1 << 16;
+constexpr std::size_t most_between_looks = 1 << 16;
 
 /// "2, 3"
 std::set<int> ranks_of(const LaunchHost& host) {
@@ -89,7 +89,7 @@ bool WitnessWatch::introduce(Line& line) const {
 
 bool WitnessWatch::take_text(Line& line, SteadyTime now) {
   std::array<char, 4096> buffer{};
-  for (std::size_t taken = 0; taken < longest_text;) {
+  for (std::size_t taken = 0; taken < most_between_looks;) {
     const ssize_t size = recv(line.socket.get(), buffer.data(), buffer.size(), 0);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return true;
@@ -102,7 +102,7 @@ bool WitnessWatch::take_text(Line& line, SteadyTime now) {
       if (!take_report(line, std::string_view(line.text).substr(begin, end - begin), now))
         return false;
     line.text.erase(0, begin);
-    if (line.text.size() > longest_text) return false;
+    if (line.text.size() > most_between_looks) return false;
   }
   return false;
 }

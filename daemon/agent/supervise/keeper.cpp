@@ -31,8 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 // A launcher that has ended may leave helpers that are about to end (ssh, a fork server).
 constexpr auto patience_with_leftovers = 500ms;
-// SIGKILL acts at once, unless a process is stuck in the kernel (a dead network file system).
-constexpr auto patience_with_killed = 5000ms;
 // SuperviseOptions::patience for the case that the supervisor is gone.
 constexpr auto patience_without_supervisor = 3000ms;
 

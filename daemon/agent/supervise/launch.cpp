@@ -20,10 +20,6 @@
 namespace colltune {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto patience_with_killed = 5000ms;  // the same as the keeper's
-
 // Keepalive of Open MPI's control network between mpirun and its daemons: seconds until the first
 // probe, seconds between probes, and the number of probes that may fail.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> keepalive{

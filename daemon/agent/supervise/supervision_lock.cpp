@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // Only a wait without a bound would be notified when a lock becomes free, so this one is polled.
-constexpr auto look_interval = 20ms;
+constexpr auto lock_poll_interval = 20ms;
 
 StatusCode code_of_failed_open(int error) {
   switch (error) {
@@ -76,7 +76,7 @@ SupervisionLock::SupervisionLock(const std::filesystem::path& database,
       say(fmt::format("waiting for the launch of {} on {} to end", read_holder(file_),
                       database.string()));
     has_said = true;
-    std::this_thread::sleep_for(look_interval);
+    std::this_thread::sleep_for(lock_poll_interval);
   }
   // Written only for the message to the next holder, so it does not matter if a full disk refuses
   // it. A file of another user, or one with a second name, is locked but not written.

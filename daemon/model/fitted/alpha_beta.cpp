@@ -10,11 +10,10 @@
 
 #include "colltune/model/size_model.h"
 #include "colltune/vocabulary/error.h"
+#include "fit_parts.h"
 
 namespace colltune {
 namespace {
-
-double value_of(Bytes size) { return static_cast<double>(size.value); }
 
 void check_points(std::span<const CurvePoint> points) {
   if (points.empty())

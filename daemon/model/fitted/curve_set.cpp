@@ -12,6 +12,7 @@
 
 #include "colltune/model/size_model.h"
 #include "colltune/vocabulary/error.h"
+#include "fit_parts.h"
 
 namespace colltune {
 namespace {
@@ -111,8 +112,6 @@ std::vector<CurvePoint> without(const std::vector<CurvePoint>& points, Bytes siz
 
 /// Fewer errors than this say nothing about 90 %.
 constexpr std::size_t least_residuals = 10;
-/// A curve of this many points can be judged by leaving one out.
-constexpr std::size_t least_points = 3;
 
 /// A curve's fit to all its points but one.
 struct FitWithout {

@@ -11,13 +11,9 @@
 namespace colltune {
 namespace {
 
-double value_of(Bytes size) { return static_cast<double>(size.value); }
-
 /// So many of the last sizes tell what follows: more would reach into another protocol's sizes,
 /// fewer would follow the noise of one.
 constexpr std::size_t points_of_end = 3;
-/// A curve of this many points can be judged by leaving one out.
-constexpr std::size_t least_points = 3;
 constexpr double kept_share = 0.9;
 
 AlphaBeta line_through(const CurvePoint& lower, const CurvePoint& upper) {

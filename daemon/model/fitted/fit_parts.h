@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "colltune/model/fitted/curve_set.h"
+#include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/decision.h"
 #include "colltune/vocabulary/fits/variant_fit.h"
 
@@ -29,6 +30,11 @@ using CurvesOfVariants = std::map<Variant, std::vector<CurvePoint>>;
 /// on, or in proportion to the size where it tells no growth.
 [[nodiscard]] AlphaBeta line_from_last(double last_time, Bytes last, const AlphaBeta& line);
 
+/// The size as the number of bytes that lines are computed with.
+[[nodiscard]] inline double value_of(Bytes size) { return static_cast<double>(size.value); }
+
+/// A curve of this many points can be judged by leaving one out.
+inline constexpr std::size_t least_points = 3;
 /// Fewer errors than this say nothing about 90 %.
 inline constexpr std::size_t least_errors = 10;
 /// The interval that keeps 90 % of the errors, which are absolute logarithms, sorted, not empty.

@@ -14,8 +14,6 @@
 namespace colltune {
 namespace {
 
-double value_of(Bytes size) { return static_cast<double>(size.value); }
-
 TuningKey world_of(TuningKey key) {
   key.problem = {};
   return key;

@@ -94,7 +94,6 @@ class CountsOfSizes {
   }
 
  private:
-  static double value_of(Bytes size) { return static_cast<double>(size.value); }
   [[nodiscard]] std::optional<StepCount> ask(Bytes size) const {
     TuningKey key = key_;
     key.problem.message_size = size;

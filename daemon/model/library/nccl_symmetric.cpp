@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "classic_figures.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune::library_models {
@@ -34,8 +35,6 @@ struct Figures {
 };
 constexpr Figures hopper{4.5, 4.5, 7.8, 7.8, 65, 44, 320, 480, 16, 360e9, 13.7e9, 4.22e9};
 constexpr Figures blackwell{11, 8.5, 19.5, 13, 55, 55, 600, 1000, 32, 720e9, 26.6e9, 8.44e9};
-constexpr int first_hopper = 90;
-constexpr int first_blackwell = 100;
 constexpr int most_blocks = 64;
 constexpr double bytes_per_us_of_gb = 1073741824.0 / 1e6;
 constexpr double low_latency_bus_bytes = 9;  // for each byte of each rank
@@ -272,7 +271,7 @@ bool can_reduce(const SymmetricCall& call) {
   return is_float && (call.reduce_op == ReduceOp::sum || call.reduce_op == ReduceOp::avg);
 }
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_without_kernel(const std::string& what) {
   throw Error(StatusCode::failed_precondition, "NCCL 2.30.7 has no symmetric kernel " + what);
 }
 
@@ -287,35 +286,38 @@ void check(const SymmetricCall& call) {
     throw Error(StatusCode::invalid_argument,
                 fmt::format("a network of {} GB/s; across nodes its bandwidth is needed",
                             call.network_gb_per_s));
-  if (call.compute_capability < first_hopper)
+  if (call.compute_capability < classic::first_hopper)
     throw Error(StatusCode::invalid_argument,
                 fmt::format("compute capability {}; NCCL 2.30's figures of symmetric kernels are "
                             "known for {} and later",
-                            call.compute_capability, first_hopper));
+                            call.compute_capability, classic::first_hopper));
   if (call.kind == EntryKind::all_to_all || call.kind == EntryKind::send_recv)
-    fail(fmt::format("of {}", name_of(call.kind)));
-  if (call.nodes > 1 && call.kind == EntryKind::all_reduce) fail("of all_reduce across nodes");
+    fail_without_kernel(fmt::format("of {}", name_of(call.kind)));
+  if (call.nodes > 1 && call.kind == EntryKind::all_reduce)
+    fail_without_kernel("of all_reduce across nodes");
   if (call.kind != EntryKind::all_gather && !can_reduce(call))
-    fail(fmt::format("for {} of {}", name_of(call.reduce_op), name_of(call.data_type)));
-  if (call.message.value >= most_of_all) fail("for 64 GiB and more");
+    fail_without_kernel(
+        fmt::format("for {} of {}", name_of(call.reduce_op), name_of(call.data_type)));
+  if (call.message.value >= most_of_all) fail_without_kernel("for 64 GiB and more");
 }
 
 bool can_run(const Traits& traits, const SymmetricCall& call) {
   if (traits.kind != call.kind || traits.crosses_nodes != (call.nodes > 1)) return false;
-  if (traits.copies_by_tma && !(call.may_use_tma && call.compute_capability >= first_blackwell))
+  if (traits.copies_by_tma &&
+      !(call.may_use_tma && call.compute_capability >= classic::first_blackwell))
     return false;
   if (traits.has_low_latency && call.message.value >= most_of_low_latency) return false;
   if (!uses_multicast(traits)) return true;
   if (!call.has_multicast || call.ranks / call.nodes < fewest_of_multicast) return false;
   return !traits.loads_by_multicast || !is_eight_bit_float(call.data_type) ||
-         call.compute_capability >= first_blackwell;
+         call.compute_capability >= classic::first_blackwell;
 }
 
 }  // namespace
 
 SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call) {
   check(call);
-  const Figures& figures = call.compute_capability < first_blackwell ? hopper : blackwell;
+  const Figures& figures = call.compute_capability < classic::first_blackwell ? hopper : blackwell;
   std::optional<SymmetricPrediction> best;
   double least = 0;
   for (const auto& named : enum_names(SymmetricKernel{})) {
@@ -326,7 +328,9 @@ SymmetricPrediction predict_nccl_2_30_symmetric(const SymmetricCall& call) {
     best = one;
     least = price;
   }
-  if (!best) fail("of all_gather across nodes without multicast among 3 ranks of a node or more");
+  if (!best)
+    fail_without_kernel(
+        "of all_gather across nodes without multicast among 3 ranks of a node or more");
   return *best;
 }
 

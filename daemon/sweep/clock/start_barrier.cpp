@@ -8,7 +8,7 @@
 namespace colltune {
 namespace {
 
-constexpr int word = 0;
+constexpr int arrival_word = 0;
 // The awaited rank may itself wait for a message that this rank's library still holds, so the
 // library needs progress now and then.
 constexpr int looks_between_progress = 16;
@@ -25,12 +25,12 @@ StartBarrier::StartBarrier(Communicator& communicator, Deadline deadline)
       signals_(communicator, *memory_, 0) {}
 
 void StartBarrier::meet(Deadline deadline) {
-  signals_.set(word, ++epoch_);
+  signals_.set(arrival_word, ++epoch_);
   int looks = 0;
   for (int distance = 1; distance < communicator_.size(); ++distance) {
     const int peer = (communicator_.rank() + distance) % communicator_.size();
     BoundedWait wait(deadline, communicator_.abort_flag(), true);
-    while (signals_.get(peer, word) < epoch_) {
+    while (signals_.get(peer, arrival_word) < epoch_) {
       wait.step(peer, "its arrival at the start of a run");
       if (++looks % looks_between_progress == 0) communicator_.progress();
     }

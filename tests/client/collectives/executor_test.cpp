@@ -233,7 +233,7 @@ TEST(Executor, TimesItsCallsWithTheWaitForALateRank) {
   for (std::size_t rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
       Executor executor(std::move(world[rank]), catalogue, choices, fake_now);
-      executor.communicator().barrier(never);
+      executor.communicator().barrier(no_deadline);
       is_first_rank = rank == 0;
       for (int call = 0; call < 5; ++call) {
         // The last rank comes 2 ms after the first one has begun: one reading, another at the end.

@@ -13,15 +13,18 @@
 
 namespace colltune {
 
+/// What a function of a C interface returns for it.
+constexpr int code_for_c(StatusCode code) { return static_cast<int>(code); }
+
 /// Writes code and text to `error`, if it is not null and says its size. Returns the code.
 inline int report_to_c(colltune_error* error, StatusCode code, const char* message) noexcept {
   if (error != nullptr && error->struct_size >= sizeof(colltune_error)) {
-    error->code = static_cast<int>(code);
+    error->code = code_for_c(code);
     const std::size_t length = std::min(std::strlen(message), sizeof error->message - 1);
     std::memcpy(error->message, message, length);
     error->message[length] = 0;
   }
-  return static_cast<int>(code);
+  return code_for_c(code);
 }
 
 /// For a function of a C interface: runs `body`; returns 0, or the code of what it threw.

@@ -17,7 +17,7 @@
 namespace colltune {
 
 /// A wait inside a program ends when the others come, however late, or with the job.
-inline constexpr Deadline never = Deadline::max() - std::chrono::hours(1);
+inline constexpr Deadline no_deadline = Deadline::max() - std::chrono::hours(1);
 
 /// Runs the calls of one communicator on one rank. Not thread-safe: MPI forbids two collectives on
 /// one communicator at a time.

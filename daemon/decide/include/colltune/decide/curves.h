@@ -21,6 +21,9 @@ struct SweptCurve {
   std::vector<CurvePoint> points;
 };
 
+/// The measured time at a size, in ns; 0 if there is none.
+[[nodiscard]] double measured_at(const SweptCurve& curve, Bytes size);
+
 /// The curves of a sweep's variants, over all sizes at which they were measured and right. A time
 /// is the geometric mean over the passes of each one's median round, weighted by machine states
 /// (machine_states.h).

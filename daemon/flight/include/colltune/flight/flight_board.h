@@ -39,6 +39,9 @@ struct FlightStanding {
 /// "batch of mpi.native{} (cell 3, run 17)".
 [[nodiscard]] std::string describe_step(const FlightStepRecord& step);
 
+/// Bytes that hold a rank's lines with the longest texts and a few steps before them.
+inline constexpr std::size_t text_per_rank = 8192;
+
 /// Reports where each rank was at `now`: its host, process and step, how long it has been in the
 /// step, how late it is, the `history` steps before, and which ranks wait for which. Writes at most
 /// out.size() bytes and returns how many. Allocates nothing and takes no lock, so it works while a
