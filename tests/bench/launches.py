@@ -142,6 +142,30 @@ def bounds_of_median(values, confidence=0.95):
     return ordered[outside], ordered[-1 - outside], certain(outside)
 
 
+def boundary_of(hand_overs):
+    """Between near and far, ns: where of all times of a cache line the longest are twice the shortest. None: one state."""
+    ordered = sorted(hand_overs)
+    if not ordered:
+        return None
+    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
+    return math.sqrt(low * high) if high >= 2 * low else None
+
+
+def state_of(hand_overs, boundary):
+    """"near" or "far"; None where the cores were moved meanwhile."""
+    states = {"near" if boundary is None or one is None or one < boundary else "far" for one in hand_overs}
+    return states.pop() if len(states) == 1 else None
+
+
+def pairs_of(mine, theirs, boundary):
+    """The ratios of visits, each (its time, times of a cache line), in the same state: (state, ratio)."""
+    found = []
+    for state in ("near", "far"):
+        of_state = [[time for time, hand_overs in visits if state_of(hand_overs, boundary) == state] for visits in (mine, theirs)]
+        found += [(state, without / with_us) for with_us, without in zip(*of_state)]
+    return found
+
+
 def machine():
     model = "?"
     with contextlib.suppress(OSError):

@@ -22,7 +22,6 @@ keeps the library's own). With --db or --table the promise is the one of the tab
 not. On a quiet machine alone."""
 import argparse
 import json
-import math
 import pathlib
 import statistics
 import sys
@@ -31,7 +30,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import launches  # noqa: E402
 from baseline import MPI_NAMES, interval  # noqa: E402
-from launches import COLLECTIVES, SOURCE, Programs, key_of, write_config  # noqa: E402
+from launches import COLLECTIVES, SOURCE, Programs, boundary_of, key_of, pairs_of, state_of, write_config  # noqa: E402
 from regimes import Launch  # noqa: E402
 
 SIZES = [8, 64, 512, 4096, 32768, 262144, 2097152, 16777216]
@@ -60,30 +59,6 @@ def arguments():
     if options.table and not options.db and options.calls is None:
         parser.error("--table needs --calls or --db: a table file does not say how many calls the sweep made back to back")
     return options
-
-
-def boundary_of(hand_overs):
-    """Between near and far, ns: where of all times of a cache line the longest are twice the shortest. None: one state."""
-    ordered = sorted(hand_overs)
-    if not ordered:
-        return None
-    low, high = ordered[len(ordered) // 20], ordered[-1 - len(ordered) // 20]
-    return math.sqrt(low * high) if high >= 2 * low else None
-
-
-def state_of(hand_overs, boundary):
-    """"near" or "far"; None where the cores were moved meanwhile."""
-    states = {"near" if boundary is None or one is None or one < boundary else "far" for one in hand_overs}
-    return states.pop() if len(states) == 1 else None
-
-
-def pairs_of(mine, theirs, boundary):
-    """The ratios of visits, each (ns, times of a cache line), in the same state: (state, ratio)."""
-    found = []
-    for state in ("near", "far"):
-        of_state = [[ns for ns, hand_overs in visits if state_of(hand_overs, boundary) == state] for visits in (mine, theirs)]
-        found += [(state, without / with_us) for with_us, without in zip(*of_state)]
-    return found
 
 
 def promised_in(promised, cell, state):

@@ -43,17 +43,17 @@ def check_judgement():
 
 
 def check_states():
-    check(executed.boundary_of([50.0] * 30 + [60.0] * 30) is None, "one state")
-    check(executed.boundary_of([]) is None, "nothing known is one state")
-    boundary = executed.boundary_of([50.0] * 30 + [200.0] * 30)
+    check(launches.boundary_of([50.0] * 30 + [60.0] * 30) is None, "one state")
+    check(launches.boundary_of([]) is None, "nothing known is one state")
+    boundary = launches.boundary_of([50.0] * 30 + [200.0] * 30)
     check(boundary == 100, f"between near and far: {boundary}")
-    check(executed.boundary_of([50.0] * 60 + [20000.0]) is None, "one interrupted cache line is no state")
-    check(executed.state_of([50, 180], boundary) is None, "moved meanwhile")
-    check(executed.state_of([None, None], None) == "near", "ranks that share cores have one state")
+    check(launches.boundary_of([50.0] * 60 + [20000.0]) is None, "one interrupted cache line is no state")
+    check(launches.state_of([50, 180], boundary) is None, "moved meanwhile")
+    check(launches.state_of([None, None], None) == "near", "ranks that share cores have one state")
     far, near, moved = [210, 190], [55, 50], [50, 210]
-    pairs = executed.pairs_of([(100, near), (300, far), (310, far), (1, moved)], [(900, far), (1, moved), (930, far), (150, near)], boundary)
+    pairs = launches.pairs_of([(100, near), (300, far), (310, far), (1, moved)], [(900, far), (1, moved), (930, far), (150, near)], boundary)
     check(pairs == [("near", 1.5), ("far", 3.0), ("far", 3.0)], f"visits of one state are compared, in the order of time: {pairs}")
-    check(not executed.pairs_of([(100, near)], [(900, far)], boundary), "visits of two states are not")
+    check(not launches.pairs_of([(100, near)], [(900, far)], boundary), "visits of two states are not")
 
 
 def check_calls():

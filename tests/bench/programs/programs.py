@@ -9,11 +9,12 @@
 For each program and number of ranks: one launch is recorded (`colltune run --record`), a sweep measures what it calls
 (`colltune-agent sweep --from`), and then launches with the winners (`colltune run --db`), without, and once more without take
 turns, each first as often as the others. The second one without tells what two launches differ by of themselves (`control`).
-What a program finds must be the same: to the bit where it says so, else by its own checks. Times are the program's own. Launches
-have several speeds (a virtual machine's processors lie now on one core, now on two), so a ratio is the median over the rounds of
-the time without over the one with, its interval the median's at 95 % (of fewer than six rounds: their range), and many short
-launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below 0.99. Exit
-code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
+What a program finds must be the same: to the bit where it says so, else by its own checks. Times are the program's own. A
+hypervisor moves its virtual cores between near and far ones, and programs take other times there. So before and after each launch
+it is measured how long a cache line takes from core to core, and a ratio is of launches that met the same state, in the order of
+time: the median of the time without over the one with, its interval the median's at 95 % (of fewer than six pairs: their range).
+Many short launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below
+0.99. Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
 import argparse
 import dataclasses
 import json
@@ -26,9 +27,11 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCH), str(BENCH / "peers")]
 import launches  # noqa: E402
-from launches import SOURCE, Programs  # noqa: E402
+import limits  # noqa: E402
+from launches import SOURCE, Programs, boundary_of, pairs_of  # noqa: E402
 
 LEAST = 0.99
 # Energies and pressure at the last step.
@@ -137,6 +140,13 @@ def programs(ranks, scale):
     ]
 
 
+@dataclasses.dataclass
+class Launched:
+    found: tuple
+    seconds: float
+    hand_over_ns: list  # before and after
+
+
 class Bench:
     def __init__(self, options, folder, ranks):
         self.options = options
@@ -144,6 +154,11 @@ class Bench:
         self.ranks = ranks
         self.run = Programs(options.build, options.mpirun, ranks)
         self.database = folder / f"tuning_{ranks}.db"
+
+    def hand_over(self):
+        """How long a cache line takes from one core to another, ns; None where there is one core."""
+        found = limits.measure(self.run, self.options.build, 2, sizes=[8], rounds=5)
+        return found["hand_over_ns"]["median"] if "hand_over_ns" in found else None
 
     def launch(self, program, prefix=()):
         """(what it found, seconds)"""
@@ -186,18 +201,30 @@ class Bench:
         tuned = [self.run.colltune, "run", "--quiet", "--db", str(self.database), "--"]
         sides = [("with", tuned), ("without", ()), ("control", ())]
         results = {side: [] for side, _ in sides}
+        before = self.hand_over()
         for turn in range(self.options.launches):
             first = turn % len(sides)
             for side, prefix in sides[first:] + sides[:first]:
-                results[side].append(self.launch(program, prefix))
+                found, seconds = self.launch(program, prefix)
+                after = self.hand_over()
+                results[side].append(Launched(found, seconds, [before, after]))
+                before = after
         return results
 
 
-def compared(theirs, mine):
-    """The median of the rounds' ratios, and its interval."""
-    ratios = [one / other for one, other in zip(theirs, mine)]
+def visits_of(side):
+    return [(one.seconds, one.hand_over_ns) for one in side]
+
+
+def compared(results, side):
+    """How many times as fast as `without`: the median over the pairs, its interval, and how many there are; None of fewer than
+    two."""
+    boundary = boundary_of([one for launched in results.values() for launch in launched for one in launch.hand_over_ns if one is not None])
+    ratios = [ratio for _, ratio in pairs_of(visits_of(results[side]), visits_of(results["without"]), boundary)]
+    if len(ratios) < 2:
+        return None
     low, high, _ = launches.bounds_of_median(ratios, 0.975)  # each side
-    return statistics.median(ratios), low, high
+    return statistics.median(ratios), low, high, len(ratios)
 
 
 def share_of(trace):
@@ -208,13 +235,17 @@ def share_of(trace):
     return [part / trace["rank_time_ns"] for part in (inside, served, saved)]
 
 
+def text_of(ratio):
+    return f"{ratio[0]:>7.3f}   {ratio[1]:.3f} to {ratio[2]:.3f} ({ratio[3]:>2})" if ratio else f"{'too few pairs':>29}"
+
+
 def more_seconds(without, mine):
     """Of a launch with the winners, beside the one without that it was paired with."""
     return statistics.median(own - theirs for theirs, own in zip(without, mine))
 
 
 def same(results, is_exact):
-    found = {groups for side in results.values() for groups, _ in side}
+    found = {one.found for side in results.values() for one in side}
     return not is_exact or len(found) == 1
 
 
@@ -243,7 +274,7 @@ def main():
     rows = []
     faults = []
     print(f"{'program':<44}{'ranks':>6}{'collectives':>12}{'served':>8}{'saved':>7}{'without s':>11}{'with s':>9}{'more s':>8}{'ratio':>7}   "
-          "95 %              control")
+          "95 %, of pairs          control")
     with tempfile.TemporaryDirectory() as folder:
         for ranks in options.ranks:
             bench = Bench(options, pathlib.Path(folder), ranks)
@@ -260,23 +291,25 @@ def main():
                     rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": 0})
                     continue
                 results = bench.compare(program)
-                without, mine, control = ([seconds for _, seconds in results[side]] for side in ("without", "with", "control"))
-                ratio, low, high = compared(without, mine)
-                of_control = compared(without, control)
+                without, mine, control = ([one.seconds for one in results[side]] for side in ("without", "with", "control"))
+                of_mine, of_control = compared(results, "with"), compared(results, "control")
                 # A start that takes longer is the same number of seconds in a short and in a long run; slower calls are not.
                 more = more_seconds(without, mine)
                 # Two numbers have one sum, whatever the order; of more each algorithm has its own last digits.
                 is_same = same(results, program.is_exact and ranks == 2)
                 print(f"{program.name:<44}{ranks:>6}{shares[0]:>11.1%}{shares[1]:>8.1%}{shares[2]:>7.1%}"
-                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}{ratio:>7.3f}"
-                      f"   {low:.3f} to {high:.3f}   {of_control[1]:.3f} to {of_control[2]:.3f}{'' if is_same else '   OTHER RESULTS'}", flush=True)
+                      f"{statistics.median(without):>11.3f}{statistics.median(mine):>9.3f}{more:>+8.3f}"
+                      f"{text_of(of_mine)}   {text_of(of_control)}{'' if is_same else '   OTHER RESULTS'}", flush=True)
                 rows.append({"program": program.name, "ranks": ranks, "collectives": shares[0], "served": shares[1], "saved": shares[2],
-                             "without_s": without, "with_s": mine, "more_s": more, "interval": [low, high], "control_s": control,
-                             "control_interval": of_control[1:], "is_same": is_same})
+                             "without_s": without, "with_s": mine, "more_s": more, "ratio": of_mine, "control_s": control,
+                             "control_ratio": of_control, "is_same": is_same,
+                             "hand_over_ns": {side: [one.hand_over_ns for one in results[side]] for side in results}})
                 if not is_same:
                     faults.append(f"{program.name} on {ranks}: other results")
-                if high < LEAST:
-                    faults.append(f"{program.name} on {ranks}: {low:.3f} to {high:.3f}")
+                if of_mine is None:
+                    faults.append(f"{program.name} on {ranks}: fewer than two pairs of launches in one state")
+                elif of_mine[2] < LEAST:
+                    faults.append(f"{program.name} on {ranks}:{text_of(of_mine)}")
     print("holds" if not faults else "DOES NOT HOLD: " + "; ".join(faults))
     launches.store(options.results, "programs_" + "_".join(map(str, options.ranks)), before, {"faults": faults, "programs": rows})
     return 0 if options.unjudged or not faults else 1

@@ -23,14 +23,22 @@ def check(holds, what):
 
 
 def check_judgement():
-    same = {"with": [(("1",), 2.0)] * 3, "without": [(("1",), 1.0)] * 3}
+    def launched(*seconds, found="1", hand_over=(50, 55)):
+        return [programs.Launched((found,), one, list(hand_over)) for one in seconds]
+    same = {"with": launched(2.0, 2.0, 2.0), "without": launched(1.0, 1.0, 1.0)}
     check(programs.same(same, True), "equal results are the same")
-    other = {**same, "with": [(("1",), 2.0), (("2",), 2.0)]}
+    other = {**same, "with": launched(2.0) + launched(2.0, found="2")}
     check(not programs.same(other, True), "another result is seen")
     check(programs.same(other, False), "a program's own check is enough where its last digits may differ")
     check(programs.more_seconds([1.0, 2.0, 3.0], [1.5, 2.5, 2.0]) == 0.5, "a difference is of a pair")
-    ratio, low, high = programs.compared([2.0] * 9 + [9.0], [1.0] * 10)
-    check((ratio, low, high) == (2.0, 2.0, 2.0), "one odd launch of ten changes nothing")
+    odd = {"with": launched(*[1.0] * 10), "without": launched(*[2.0] * 9, 9.0)}
+    check(programs.compared(odd, "with") == (2.0, 2.0, 2.0, 10), "one odd launch of ten changes nothing")
+    far = (200, 210)
+    moved = {"with": launched(*[1.0] * 4) + launched(*[2.0] * 4, hand_over=far),
+             "without": launched(*[3.0] * 4, hand_over=far) + launched(*[1.5] * 4)}
+    check(programs.compared(moved, "with") == (1.5, 1.5, 1.5, 8), "launches are compared with those of the same state")
+    apart = {"with": launched(*[1.0] * 4), "without": launched(*[3.0] * 4, hand_over=far)}
+    check(programs.compared(apart, "with") is None, "launches of two states are not compared")
     trace = {"ranks": 2, "rank_time_ns": 1000, "not_kept": {"calls": 0, "time_ns": 100},
              "calls": [{"by_ranks": {"time_ns": 300}, "saved_ns_per_rank": 50, "is_run": True},
                        {"by_ranks": {"time_ns": 100}, "not_served": "nonblocking"}]}
