@@ -13,7 +13,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_all_gather(ScheduleWriter& writer, const Variant&) {
+void bruck_all_gather(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   place_own_blocks(writer);
   for (int distance = 1; distance < ranks; distance *= 2)
@@ -26,7 +26,7 @@ void write_all_gather(ScheduleWriter& writer, const Variant&) {
     }
 }
 
-void write_all_to_all(ScheduleWriter& writer, const Variant&) {
+void bruck_all_to_all(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   for (int rank = 0; rank < ranks; ++rank)
     writer.copy(writer.output(rank, rank), writer.input(rank, rank));
@@ -63,13 +63,13 @@ Implementations make_bruck() {
                           .description = "partners at doubling distance, any n: log2(n) rounds, "
                                          "(n-1)S/n bytes per rank (Bruck et al.)",
                           .collective = Collective::all_gather,
-                          .write_wave = write_all_gather,
+                          .write_wave = bruck_all_gather,
                           .min_ranks = 3},
                          {.name = "cpu.all_to_all_bruck",
                           .description = "blocks travel the bits of their distance: log2(n) "
                                          "rounds, S log2(n)/2 bytes per rank (Bruck et al.)",
                           .collective = Collective::all_to_all,
-                          .write_wave = write_all_to_all,
+                          .write_wave = bruck_all_to_all,
                           .min_ranks = 3}});
 }
 

@@ -8,7 +8,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_broadcast(ScheduleWriter& writer, const Variant&) {
+void chain_broadcast(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   const int root = writer.shape().root;
   for (int place = 1; place < ranks; ++place) {
@@ -19,7 +19,7 @@ void write_broadcast(ScheduleWriter& writer, const Variant&) {
   writer.copy(writer.output(root), writer.input(root));
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant&) {
+void chain_reduce(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   const int root = writer.shape().root;
   Block sum = writer.input((root + ranks - 1) % ranks);
@@ -39,14 +39,14 @@ Implementations make_chain() {
                           .description = "handed on from rank to rank in chunks: n-1 rounds, S "
                                          "bytes per rank (Open MPI pipeline)",
                           .collective = Collective::broadcast,
-                          .write_wave = write_broadcast,
+                          .write_wave = chain_broadcast,
                           .min_ranks = 3,
                           .is_pipeline = true},
                          {.name = "cpu.reduce_chain",
                           .description = "summed from rank to rank in chunks: n-1 rounds, S bytes "
                                          "per rank (Open MPI pipeline)",
                           .collective = Collective::reduce,
-                          .write_wave = write_reduce,
+                          .write_wave = chain_reduce,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true}});

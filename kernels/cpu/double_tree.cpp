@@ -76,7 +76,7 @@ class TreeOfShare {
   Span span_;
 };
 
-void write_all_reduce(ScheduleWriter& writer, const Variant&) {
+void double_tree_all_reduce(ScheduleWriter& writer, const Variant&) {
   for (const int share : {0, 1}) {
     TreeOfShare tree(writer, share, {.end = writer.ranks()});
     const Block sum = writer.output(tree.top(), share);
@@ -89,7 +89,7 @@ TreeOfShare tree_of_others(ScheduleWriter& writer, int share) {
   return {writer, share, {.first = 1, .end = writer.ranks(), .counted_from = writer.shape().root}};
 }
 
-void write_broadcast(ScheduleWriter& writer, const Variant&) {
+void double_tree_broadcast(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   for (const int share : {0, 1}) {
     TreeOfShare tree = tree_of_others(writer, share);
@@ -99,7 +99,7 @@ void write_broadcast(ScheduleWriter& writer, const Variant&) {
   for (const int share : {0, 1}) writer.copy(writer.output(root, share), writer.input(root, share));
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant&) {
+void double_tree_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   for (const int share : {0, 1}) {
     const Block of_others = writer.publish(tree_of_others(writer, share).reduce(nullptr));
@@ -128,10 +128,12 @@ ScheduledAlgorithm double_tree(Collective collective, std::string description,
 
 Implementations make_double_tree() {
   return make_scheduled(
-      {double_tree(Collective::all_reduce, "2 log2(n) rounds, 2S bytes per rank", write_all_reduce),
+      {double_tree(Collective::all_reduce, "2 log2(n) rounds, 2S bytes per rank",
+                   double_tree_all_reduce),
        double_tree(Collective::broadcast, "1 + log2(n - 1) rounds, S bytes per rank",
-                   write_broadcast),
-       double_tree(Collective::reduce, "1 + log2(n - 1) rounds, S bytes per rank", write_reduce)});
+                   double_tree_broadcast),
+       double_tree(Collective::reduce, "1 + log2(n - 1) rounds, S bytes per rank",
+                   double_tree_reduce)});
 }
 
 }  // namespace colltune::cpu

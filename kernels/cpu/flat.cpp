@@ -10,7 +10,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_broadcast(ScheduleWriter& writer, const Variant& variant) {
+void flat_broadcast(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   for (int distance = 1; distance < writer.ranks(); ++distance)
     writer.move(writer.output((root + distance) % writer.ranks()), writer.input(root),
@@ -18,7 +18,7 @@ void write_broadcast(ScheduleWriter& writer, const Variant& variant) {
   writer.copy(writer.output(root), writer.input(root));
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant&) {
+void flat_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   std::vector<Block> sources;
   for (int rank = 0; rank < writer.ranks(); ++rank)
@@ -26,11 +26,11 @@ void write_reduce(ScheduleWriter& writer, const Variant&) {
   writer.combine(writer.output(root), std::move(sources), true);
 }
 
-void write_reduce_scatter(ScheduleWriter& writer, const Variant&) {
+void flat_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   combine_each(writer, part_of_each(writer));
 }
 
-void write_all_gather(ScheduleWriter& writer, const Variant& variant) {
+void flat_all_gather(ScheduleWriter& writer, const Variant& variant) {
   const int ranks = writer.ranks();
   for (int distance = 0; distance < ranks; ++distance)
     for (int rank = 0; rank < ranks; ++rank) {
@@ -39,7 +39,7 @@ void write_all_gather(ScheduleWriter& writer, const Variant& variant) {
     }
 }
 
-void write_all_to_all(ScheduleWriter& writer, const Variant& variant) {
+void flat_all_to_all(ScheduleWriter& writer, const Variant& variant) {
   const int ranks = writer.ranks();
   // In place, a rank would overwrite what others may not have read yet.
   if (writer.shape().in_place)
@@ -60,7 +60,7 @@ void write_all_to_all(ScheduleWriter& writer, const Variant& variant) {
   for (const auto& [to, from] : moves) writer.move(to, from, pushes(variant));
 }
 
-void write_gather(ScheduleWriter& writer, const Variant& variant) {
+void flat_gather(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   for (int distance = 0; distance < writer.ranks(); ++distance) {
     const int from = (root + distance) % writer.ranks();
@@ -68,7 +68,7 @@ void write_gather(ScheduleWriter& writer, const Variant& variant) {
   }
 }
 
-void write_scatter(ScheduleWriter& writer, const Variant& variant) {
+void flat_scatter(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   for (int distance = 1; distance <= writer.ranks(); ++distance) {
     const int to = (root + distance) % writer.ranks();
@@ -83,35 +83,35 @@ Implementations make_flat() {
       {{.name = "cpu.broadcast_flat",
         .description = "every rank reads the root's message: 1 round, S bytes per rank",
         .collective = Collective::broadcast,
-        .write_wave = write_broadcast,
+        .write_wave = flat_broadcast,
         .parameters = {flow_choices()}},
        {.name = "cpu.reduce_flat",
         .description = "the root reads and reduces everything: 1 round, (n-1)S bytes at the root",
         .collective = Collective::reduce,
-        .write_wave = write_reduce},
+        .write_wave = flat_reduce},
        {.name = "cpu.reduce_scatter_flat",
         .description = "every rank reads and reduces its block: 1 round, (n-1)S/n bytes per rank",
         .collective = Collective::reduce_scatter,
-        .write_wave = write_reduce_scatter},
+        .write_wave = flat_reduce_scatter},
        {.name = "cpu.all_gather_flat",
         .description = "every rank reads all blocks: 1 round, (n-1)S/n bytes per rank",
         .collective = Collective::all_gather,
-        .write_wave = write_all_gather,
+        .write_wave = flat_all_gather,
         .parameters = {flow_choices()}},
        {.name = "cpu.all_to_all_flat",
         .description = "every rank reads its blocks: 1 round, (n-1)S/n bytes per rank",
         .collective = Collective::all_to_all,
-        .write_wave = write_all_to_all,
+        .write_wave = flat_all_to_all,
         .parameters = {flow_choices()}},
        {.name = "cpu.gather_flat",
         .description = "the root reads all blocks: 1 round, (n-1)S/n bytes at the root",
         .collective = Collective::gather,
-        .write_wave = write_gather,
+        .write_wave = flat_gather,
         .parameters = {flow_choices()}},
        {.name = "cpu.scatter_flat",
         .description = "every rank reads its block: 1 round, (n-1)S/n bytes at the root",
         .collective = Collective::scatter,
-        .write_wave = write_scatter,
+        .write_wave = flat_scatter,
         .parameters = {flow_choices()}}});
 }
 

@@ -11,7 +11,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_all_to_all(ScheduleWriter& writer, const Variant&) {
+void pairwise_all_to_all(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   const bool in_place = writer.shape().in_place;
   for (int rank = 0; rank < ranks; ++rank)
@@ -35,7 +35,7 @@ void write_all_to_all(ScheduleWriter& writer, const Variant&) {
   }
 }
 
-void write_reduce_scatter(ScheduleWriter& writer, const Variant&) {
+void pairwise_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   const int ranks = writer.ranks();
   std::vector<Block> sums;
   for (int rank = 0; rank < ranks; ++rank) sums.push_back(writer.input(rank, rank));
@@ -57,13 +57,13 @@ Implementations make_pairwise() {
                           .description = "one partner at a time: n-1 rounds, (n-1)S/n bytes per "
                                          "rank (MPICH, Open MPI)",
                           .collective = Collective::all_to_all,
-                          .write_wave = write_all_to_all,
+                          .write_wave = pairwise_all_to_all,
                           .min_ranks = 3},
                          {.name = "cpu.reduce_scatter_pairwise",
                           .description = "one partner at a time: n-1 rounds, (n-1)S/n bytes per "
                                          "rank (MPICH, Open MPI)",
                           .collective = Collective::reduce_scatter,
-                          .write_wave = write_reduce_scatter,
+                          .write_wave = pairwise_reduce_scatter,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3}});
 }

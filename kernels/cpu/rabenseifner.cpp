@@ -61,7 +61,7 @@ void halve(ScheduleWriter& writer, const JoinedRanks& members, Has has_all,
   }
 }
 
-void write_all_reduce(ScheduleWriter& writer, const Variant&) {
+void rabenseifner_all_reduce(ScheduleWriter& writer, const Variant&) {
   const JoinedRanks members(writer.ranks());
   halve(
       writer, members, join(writer, members, members.count), [](int share) { return share; },
@@ -79,7 +79,7 @@ void write_all_reduce(ScheduleWriter& writer, const Variant&) {
       writer.move(writer.output(2 * pair, share), writer.output(2 * pair + 1, share));
 }
 
-void write_reduce_scatter(ScheduleWriter& writer, const Variant&) {
+void rabenseifner_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   const JoinedRanks members(writer.ranks());
   const std::vector<Block> parts = part_of_each(writer);
   std::vector<std::pair<Block, Block>> of_neighbours;  // to, from
@@ -101,7 +101,7 @@ Implementations make_rabenseifner() {
                           .description = "recursive halving, then doubling: 2 log2(n) rounds, "
                                          "2(n-1)S/n bytes per rank (Rabenseifner)",
                           .collective = Collective::all_reduce,
-                          .write_wave = write_all_reduce,
+                          .write_wave = rabenseifner_all_reduce,
                           .shares = [](const ScheduledCall& shape,
                                        const Variant&) { return JoinedRanks(shape.ranks).count; },
                           .numeric_class = NumericClass::same_bits,
@@ -110,7 +110,7 @@ Implementations make_rabenseifner() {
                           .description = "recursive halving: log2(n) rounds, (n-1)S/n bytes per "
                                          "rank (Rabenseifner)",
                           .collective = Collective::reduce_scatter,
-                          .write_wave = write_reduce_scatter,
+                          .write_wave = rabenseifner_reduce_scatter,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3}});
 }

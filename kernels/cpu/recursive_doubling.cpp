@@ -12,7 +12,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_all_reduce(ScheduleWriter& writer, const Variant&) {
+void recursive_doubling_all_reduce(ScheduleWriter& writer, const Variant&) {
   const JoinedRanks members(writer.ranks());
   if (writer.ranks() == 1) return writer.combine(writer.output(0), {writer.input(0)}, true);
   // In place, a rank would overwrite what others may not have read yet.
@@ -46,7 +46,7 @@ void write_all_reduce(ScheduleWriter& writer, const Variant&) {
     writer.move(writer.output(2 * pair), writer.output(2 * pair + 1));
 }
 
-void write_all_gather(ScheduleWriter& writer, const Variant&) {
+void recursive_doubling_all_gather(ScheduleWriter& writer, const Variant&) {
   const JoinedRanks members(writer.ranks());
   const auto fetch = [&](int rank, int from, int block) {
     writer.move(writer.output(rank, block), writer.output(from, block));
@@ -72,14 +72,14 @@ Implementations make_recursive_doubling() {
                           .description = "pairs at doubling distance: log2(n) rounds, S log2(n) "
                                          "bytes per rank (Thakur, Rabenseifner, Gropp)",
                           .collective = Collective::all_reduce,
-                          .write_wave = write_all_reduce,
+                          .write_wave = recursive_doubling_all_reduce,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3},
                          {.name = "cpu.all_gather_recursive_doubling",
                           .description = "pairs at doubling distance: log2(n) rounds, (n-1)S/n "
                                          "bytes per rank (Thakur, Rabenseifner, Gropp)",
                           .collective = Collective::all_gather,
-                          .write_wave = write_all_gather,
+                          .write_wave = recursive_doubling_all_gather,
                           .min_ranks = 3}});
 }
 

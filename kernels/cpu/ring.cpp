@@ -52,16 +52,16 @@ void gather_around(ScheduleWriter& writer, bool both_ways) {
 ParameterChoices ways_choices() { return {"ways", {"one", "both"}}; }
 bool goes_both_ways(const Variant& variant) { return word(variant, "ways") == "both"; }
 
-void write_all_reduce(ScheduleWriter& writer, const Variant& variant) {
+void ring_all_reduce(ScheduleWriter& writer, const Variant& variant) {
   reduce_around(writer, part_of_each(writer));
   gather_around(writer, goes_both_ways(variant));
 }
 
-void write_reduce_scatter(ScheduleWriter& writer, const Variant&) {
+void ring_reduce_scatter(ScheduleWriter& writer, const Variant&) {
   reduce_around(writer, part_of_each(writer));
 }
 
-void write_all_gather(ScheduleWriter& writer, const Variant& variant) {
+void ring_all_gather(ScheduleWriter& writer, const Variant& variant) {
   place_own_blocks(writer);
   gather_around(writer, goes_both_ways(variant));
 }
@@ -73,7 +73,7 @@ Implementations make_ring() {
                           .description = "reduce-scatter and all-gather around a ring: 2(n-1) "
                                          "rounds, 2(n-1)S/n bytes per rank (Patarasuk, Yuan)",
                           .collective = Collective::all_reduce,
-                          .write_wave = write_all_reduce,
+                          .write_wave = ring_all_reduce,
                           .shares = one_share_per_rank,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
@@ -83,7 +83,7 @@ Implementations make_ring() {
                           .description = "each block goes around a ring: n-1 rounds, (n-1)S/n "
                                          "bytes per rank (Patarasuk, Yuan)",
                           .collective = Collective::reduce_scatter,
-                          .write_wave = write_reduce_scatter,
+                          .write_wave = ring_reduce_scatter,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true},
@@ -91,7 +91,7 @@ Implementations make_ring() {
                           .description = "each block goes around a ring: n-1 rounds, or half as "
                                          "many both ways, (n-1)S/n bytes per rank",
                           .collective = Collective::all_gather,
-                          .write_wave = write_all_gather,
+                          .write_wave = ring_all_gather,
                           .min_ranks = 3,
                           .is_pipeline = true,
                           .parameters = {ways_choices()}}});

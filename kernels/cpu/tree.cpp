@@ -75,23 +75,23 @@ void collect(ScheduleWriter& writer, const Tree& tree) {
   }
 }
 
-void write_broadcast(ScheduleWriter& writer, const Variant& variant) {
+void tree_broadcast(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   spread(writer, Tree(writer.ranks(), root, fanout_of(variant)), writer.input(root));
   writer.copy(writer.output(root), writer.input(root));
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant& variant) {
+void tree_reduce(ScheduleWriter& writer, const Variant& variant) {
   collect(writer, Tree(writer.ranks(), writer.shape().root, fanout_of(variant)));
 }
 
-void write_all_reduce(ScheduleWriter& writer, const Variant& variant) {
+void tree_all_reduce(ScheduleWriter& writer, const Variant& variant) {
   const Tree tree(writer.ranks(), 0, fanout_of(variant));
   collect(writer, tree);
   spread(writer, tree, writer.output(0));
 }
 
-void write_gather(ScheduleWriter& writer, const Variant& variant) {
+void tree_gather(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   const Tree tree(writer.ranks(), root, fanout_of(variant));
   std::vector<Block> at;  // by place: where the block of its rank is now
@@ -109,7 +109,7 @@ void write_gather(ScheduleWriter& writer, const Variant& variant) {
   writer.copy(writer.output(root, root), writer.input(root));
 }
 
-void write_scatter(ScheduleWriter& writer, const Variant& variant) {
+void tree_scatter(ScheduleWriter& writer, const Variant& variant) {
   const int root = writer.shape().root;
   const Tree tree(writer.ranks(), root, fanout_of(variant));
   std::vector<Block> at;  // by place: where the block for its rank is now
@@ -136,7 +136,7 @@ Implementations make_tree() {
   return make_scheduled({{.name = "cpu.broadcast_tree",
                           .description = "k-nomial tree: log_k(n) rounds, S bytes per rank",
                           .collective = Collective::broadcast,
-                          .write_wave = write_broadcast,
+                          .write_wave = tree_broadcast,
                           .min_ranks = 3,
                           .is_pipeline = true,
                           .parameters = {fanout_choices()}},
@@ -144,7 +144,7 @@ Implementations make_tree() {
                           .description = "k-nomial tree: log_k(n) rounds, (k-1)S log_k(n) bytes "
                                          "at the root",
                           .collective = Collective::reduce,
-                          .write_wave = write_reduce,
+                          .write_wave = tree_reduce,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true,
@@ -153,7 +153,7 @@ Implementations make_tree() {
                           .description = "k-nomial reduce and broadcast: 2 log_k(n) rounds, (k-1)S "
                                          "log_k(n) bytes at rank 0",
                           .collective = Collective::all_reduce,
-                          .write_wave = write_all_reduce,
+                          .write_wave = tree_all_reduce,
                           .numeric_class = NumericClass::same_bits,
                           .min_ranks = 3,
                           .is_pipeline = true,
@@ -161,13 +161,13 @@ Implementations make_tree() {
                          {.name = "cpu.gather_tree",
                           .description = "k-nomial tree of whole subtrees: log_k(n) rounds",
                           .collective = Collective::gather,
-                          .write_wave = write_gather,
+                          .write_wave = tree_gather,
                           .min_ranks = 3,
                           .parameters = {fanout_choices()}},
                          {.name = "cpu.scatter_tree",
                           .description = "k-nomial tree of whole subtrees: log_k(n) rounds",
                           .collective = Collective::scatter,
-                          .write_wave = write_scatter,
+                          .write_wave = tree_scatter,
                           .min_ranks = 3,
                           .parameters = {fanout_choices()}}});
 }

@@ -11,7 +11,7 @@
 namespace colltune::cpu {
 namespace {
 
-void write_all_reduce(ScheduleWriter& writer, const Variant& variant) {
+void two_shot_all_reduce(ScheduleWriter& writer, const Variant& variant) {
   combine_each(writer, part_of_each(writer));
   for (int distance = 1; distance < writer.ranks(); ++distance)
     for (int rank = 0; rank < writer.ranks(); ++rank) {
@@ -20,7 +20,7 @@ void write_all_reduce(ScheduleWriter& writer, const Variant& variant) {
     }
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant&) {
+void two_shot_reduce(ScheduleWriter& writer, const Variant&) {
   const int root = writer.shape().root;
   std::vector<Block> results;
   for (int share = 0; share < writer.ranks(); ++share) {
@@ -34,7 +34,7 @@ void write_reduce(ScheduleWriter& writer, const Variant&) {
   }
 }
 
-void write_broadcast(ScheduleWriter& writer, const Variant& variant) {
+void two_shot_broadcast(ScheduleWriter& writer, const Variant& variant) {
   const int ranks = writer.ranks();
   const int root = writer.shape().root;
   for (int share = 0; share < ranks; ++share)
@@ -59,20 +59,20 @@ Implementations make_two_shot() {
                           .description = "every rank reduces its share, then collects: 2 rounds, "
                                          "2(n-1)S/n bytes per rank (DeepSpeed distributed_naive)",
                           .collective = Collective::all_reduce,
-                          .write_wave = write_all_reduce,
+                          .write_wave = two_shot_all_reduce,
                           .shares = one_share_per_rank,
                           .parameters = {flow_choices()}},
                          {.name = "cpu.reduce_two_shot",
                           .description = "every rank reduces its share, the root collects: 2 "
                                          "rounds, 2(n-1)S/n bytes per rank",
                           .collective = Collective::reduce,
-                          .write_wave = write_reduce,
+                          .write_wave = two_shot_reduce,
                           .shares = one_share_per_rank},
                          {.name = "cpu.broadcast_scatter_all_gather",
                           .description = "the root scatters shares, all collect them: 2 rounds, "
                                          "2(n-1)S/n bytes per rank (van de Geijn)",
                           .collective = Collective::broadcast,
-                          .write_wave = write_broadcast,
+                          .write_wave = two_shot_broadcast,
                           .shares = one_share_per_rank,
                           .min_ranks = 3,
                           .parameters = {flow_choices()}}});

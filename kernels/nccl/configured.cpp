@@ -45,8 +45,8 @@ std::string why_not_efficiency(const Problem& problem, const Capability& capabil
   return {};
 }
 
-std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&,
-                                         const Capability& capability) {
+std::vector<std::vector<Parameter>> list_configured(const Problem& problem, const Topology&,
+                                                    const Capability& capability) {
   std::vector<std::vector<Parameter>> all;
   for (const int ctas : ctas_to_try(problem.collective, problem.message_size.value))
     all.push_back(parameters_of(ctas, by_default));
@@ -57,8 +57,9 @@ std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&
   return all;
 }
 
-std::string why_not(const Problem& problem, const Topology& topology, const Capability& capability,
-                    const std::vector<Parameter>& parameters) {
+std::string why_not_configured(const Problem& problem, const Topology& topology,
+                               const Capability& capability,
+                               const std::vector<Parameter>& parameters) {
   const auto settings = settings_of(parameters);
   if (!settings)
     return "its parameters are ctas (0: NCCL decides, up to 64) and policy (default, efficiency)";
@@ -83,8 +84,8 @@ Implementations make_configured(const std::shared_ptr<const Runtime>& runtime) {
        .description = "NCCL's own choice with so many CTAs, or by another policy of taking them "
                       "(settings of the communicator)",
        .collectives = all_collectives(),
-       .list = &list,
-       .why_not = &why_not,
+       .list = &list_configured,
+       .why_not = &why_not_configured,
        .settings =
            [](Collective, const std::vector<Parameter>& parameters) {
              return CallSettings{.communicator =

@@ -10,12 +10,13 @@
 namespace colltune::nccl {
 namespace {
 
-std::vector<std::vector<Parameter>> list(const Problem&, const Topology&, const Capability&) {
+std::vector<std::vector<Parameter>> list_library_choice(const Problem&, const Topology&,
+                                                        const Capability&) {
   return {{}};
 }
 
-std::string why_not(const Problem&, const Topology&, const Capability&,
-                    const std::vector<Parameter>& parameters) {
+std::string why_not_library_choice(const Problem&, const Topology&, const Capability&,
+                                   const std::vector<Parameter>& parameters) {
   return parameters.empty() ? "" : "it has no parameters";
 }
 
@@ -27,8 +28,8 @@ Implementations make_library_choice(const std::shared_ptr<const Runtime>& runtim
        .description = "NCCL's own choice of algorithm, protocol and channels: the baseline on GPUs",
        .is_baseline = true,
        .collectives = all_collectives(),
-       .list = &list,
-       .why_not = &why_not,
+       .list = &list_library_choice,
+       .why_not = &why_not_library_choice,
        .settings = [](Collective, const std::vector<Parameter>&) { return CallSettings{}; }},
       runtime);
 }

@@ -11,12 +11,13 @@
 namespace colltune::nccl {
 namespace {
 
-std::vector<std::vector<Parameter>> list(const Problem&, const Topology&, const Capability&) {
+std::vector<std::vector<Parameter>> list_premultiplied(const Problem&, const Topology&,
+                                                       const Capability&) {
   return {{}};
 }
 
-std::string why_not(const Problem& problem, const Topology& topology, const Capability&,
-                    const std::vector<Parameter>& parameters) {
+std::string why_not_here(const Problem& problem, const Topology& topology, const Capability&,
+                         const std::vector<Parameter>& parameters) {
   if (!parameters.empty()) return "it has no parameters";
   if (const std::string_view why = why_not_premultiplied(problem); !why.empty())
     return std::string(why);
@@ -31,8 +32,8 @@ Implementations make_premultiplied(const std::shared_ptr<const Runtime>& runtime
       {.suffix = "_premultiplied",
        .description = "NCCL's own choice for an average as the sum of each rank's n-th part",
        .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
-       .list = &list,
-       .why_not = &why_not,
+       .list = &list_premultiplied,
+       .why_not = &why_not_here,
        .settings =
            [](Collective, const std::vector<Parameter>&) {
              return CallSettings{.is_premultiplied = true};

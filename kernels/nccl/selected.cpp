@@ -74,8 +74,8 @@ std::string why_not_told(const Capability& capability) {
   return why_not_channels(capability);
 }
 
-std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology& topology,
-                                         const Capability& capability) {
+std::vector<std::vector<Parameter>> list_selected(const Problem& problem, const Topology& topology,
+                                                  const Capability& capability) {
   std::vector<std::vector<Parameter>> all;
   const auto function = function_of(problem.collective);
   if (function && why_not_told(capability).empty())
@@ -88,8 +88,9 @@ std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&
   return all;
 }
 
-std::string why_not(const Problem& problem, const Topology& topology, const Capability& capability,
-                    const std::vector<Parameter>& parameters) {
+std::string why_not_selected(const Problem& problem, const Topology& topology,
+                             const Capability& capability,
+                             const std::vector<Parameter>& parameters) {
   const auto choice = choice_in(parameters);
   if (!choice)
     return "its parameters are algorithm, ctas (1 to 64) and protocol, with NCCL's words in lower "
@@ -113,8 +114,8 @@ Implementations make_selected(const std::shared_ptr<const Runtime>& runtime) {
        .description = "one algorithm and protocol of NCCL's with exactly so many CTAs, selected by "
                       "the call itself (NCCL 2.31 and later)",
        .collectives = std::move(collectives),
-       .list = &list,
-       .why_not = &why_not,
+       .list = &list_selected,
+       .why_not = &why_not_selected,
        .settings =
            [](Collective, const std::vector<Parameter>& parameters) {
              CallSettings settings;

@@ -63,8 +63,8 @@ std::string why_not_named(const Capability& capability) {
   return {};
 }
 
-std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&,
-                                         const Capability& capability) {
+std::vector<std::vector<Parameter>> list_symmetric(const Problem& problem, const Topology&,
+                                                   const Capability& capability) {
   std::vector<std::vector<Parameter>> all;
   if (has_kernels(problem.collective)) all.push_back(parameters_of(by_kernels));
   if (has_copy_engines(problem.collective)) all.push_back(parameters_of(by_copy_engines));
@@ -74,8 +74,9 @@ std::vector<std::vector<Parameter>> list(const Problem& problem, const Topology&
   return all;
 }
 
-std::string why_not(const Problem& problem, const Topology& topology, const Capability& capability,
-                    const std::vector<Parameter>& parameters) {
+std::string why_not_symmetric(const Problem& problem, const Topology& topology,
+                              const Capability& capability,
+                              const std::vector<Parameter>& parameters) {
   const auto policy = policy_of(parameters);
   if (!policy)
     return "its parameter is policy: default (kernels) or zero (copy engines); in front of "
@@ -117,8 +118,8 @@ Implementations make_symmetric(const std::shared_ptr<const Runtime>& runtime) {
                       "engines with policy=zero; or one kernel by its name",
        .collectives = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                        Collective::all_to_all, Collective::gather, Collective::scatter},
-       .list = &list,
-       .why_not = &why_not,
+       .list = &list_symmetric,
+       .why_not = &why_not_symmetric,
        .windows = std::make_shared<WindowMemory>(runtime),
        .settings = &settings_of},
       runtime);

@@ -18,13 +18,14 @@ namespace {
 NodeGrid grid_of(const ScheduledCall& shape) { return {shape.ranks, shape.groups}; }
 
 /// The levels of one composed algorithm.
-struct Composition {
+struct HierarchyLevels {
   Levels inside;
   Levels across;
   Levels gather{};  ///< all_reduce: the all-gather inside
 };
 
-void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void hierarchical_all_reduce(ScheduleWriter& writer, const Variant& variant,
+                             const HierarchyLevels& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const Level& across_level = level_of(of.across, variant, "across");
@@ -74,7 +75,8 @@ void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Comp
     }
 }
 
-void write_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void hierarchical_reduce_scatter(ScheduleWriter& writer, const Variant& variant,
+                                 const HierarchyLevels& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), true);
@@ -103,7 +105,8 @@ void write_reduce_scatter(ScheduleWriter& writer, const Variant& variant, const 
   }
 }
 
-void write_all_gather(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void hierarchical_all_gather(ScheduleWriter& writer, const Variant& variant,
+                             const HierarchyLevels& of) {
   const NodeGrid grid = grid_of(writer.shape());
   const LevelWriter inside(writer, level_of(of.inside, variant, "inside"), false);
   const LevelWriter across(writer, level_of(of.across, variant, "across"), false);
@@ -131,7 +134,7 @@ void write_all_gather(ScheduleWriter& writer, const Variant& variant, const Comp
     }
 }
 
-std::string why_not(const Topology& topology, const Variant& variant, const Composition& of) {
+std::string why_not(const Topology& topology, const Variant& variant, const HierarchyLevels& of) {
   if (std::string why = why_no_grid(topology); !why.empty()) return why;
   std::string why =
       why_not_among(level_of(of.inside, variant, "inside").algorithm, topology.ranks_per_node);
@@ -143,7 +146,7 @@ std::string why_not(const Topology& topology, const Variant& variant, const Comp
 }
 
 /// A sweep tries the algorithms that scatter and gather inside only in pairs that move data alike.
-bool is_pair(const Variant& variant) {
+bool is_hierarchy_pair(const Variant& variant) {
   const std::string inside = word(variant, "inside");
   const std::string gather = word(variant, "gather");
   if (inside == "recursive_halving") return gather == "recursive_doubling";
@@ -151,10 +154,10 @@ bool is_pair(const Variant& variant) {
   return gather.starts_with(inside);
 }
 
-using WriteWave = void (*)(ScheduleWriter&, const Variant&, const Composition&);
+using WriteHierarchyWave = void (*)(ScheduleWriter&, const Variant&, const HierarchyLevels&);
 
-ScheduledAlgorithm compose(Collective collective, std::string description, WriteWave write,
-                           const Composition& of) {
+ScheduledAlgorithm by_hierarchy(Collective collective, std::string description,
+                                WriteHierarchyWave write, const HierarchyLevels& of) {
   ScheduledAlgorithm made{
       .name = "cpu." + std::string(name_of(collective)) + "_hierarchical",
       .description = std::move(description),
@@ -177,31 +180,32 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Write
 
 Implementations compose_hierarchical(const Implementations& all) {
   const auto same_levels = [&all](Collective collective) {
-    return Composition{.inside = levels_for(all, collective, false),
-                       .across = levels_for(all, collective, true)};
+    return HierarchyLevels{.inside = levels_for(all, collective, false),
+                           .across = levels_for(all, collective, true)};
   };
   std::vector<ScheduledAlgorithm> made;
 
-  const Composition of_all_reduce{.inside = levels_for(all, Collective::reduce_scatter, false),
-                                  .across = levels_for(all, Collective::all_reduce, true),
-                                  .gather = levels_for(all, Collective::all_gather, false)};
-  made.push_back(compose(Collective::all_reduce,
-                         "reduce-scatter in each node, all-reduce across, all-gather in each node: "
-                         "S / (ranks per node) bytes through each link, times the across level's",
-                         write_all_reduce, of_all_reduce));
+  const HierarchyLevels of_all_reduce{.inside = levels_for(all, Collective::reduce_scatter, false),
+                                      .across = levels_for(all, Collective::all_reduce, true),
+                                      .gather = levels_for(all, Collective::all_gather, false)};
+  made.push_back(
+      by_hierarchy(Collective::all_reduce,
+                   "reduce-scatter in each node, all-reduce across, all-gather in each node: "
+                   "S / (ranks per node) bytes through each link, times the across level's",
+                   hierarchical_all_reduce, of_all_reduce));
   made.back().parameters.push_back(choices_of("gather", of_all_reduce.gather));
-  made.back().is_tried = is_pair;
+  made.back().is_tried = is_hierarchy_pair;
   made.back().shares = [of_all_reduce](const ScheduledCall& shape, const Variant& variant) {
     const NodeGrid grid = grid_of(shape);
     return grid.places() *
            LevelWriter::pieces(level_of(of_all_reduce.across, variant, "across"), grid.nodes());
   };
 
-  made.push_back(compose(Collective::reduce_scatter,
-                         "reduce-scatter in each node for each node, then across nodes",
-                         write_reduce_scatter, same_levels(Collective::reduce_scatter)));
-  made.push_back(compose(Collective::all_gather, "all-gather across nodes, then in each node",
-                         write_all_gather, same_levels(Collective::all_gather)));
+  made.push_back(by_hierarchy(
+      Collective::reduce_scatter, "reduce-scatter in each node for each node, then across nodes",
+      hierarchical_reduce_scatter, same_levels(Collective::reduce_scatter)));
+  made.push_back(by_hierarchy(Collective::all_gather, "all-gather across nodes, then in each node",
+                              hierarchical_all_gather, same_levels(Collective::all_gather)));
   return make_scheduled(std::move(made));
 }
 

@@ -53,7 +53,7 @@ class Groups {
 };
 
 /// The levels of one composed algorithm; levels that it does not use are null.
-struct Composition {
+struct LeaderLevels {
   Levels up{};    ///< reduce to the leader
   Levels across;  ///< among the leaders
   Levels down{};  ///< broadcast from the leader
@@ -66,7 +66,7 @@ struct Cuts {
   int across = 1;
   int inside = 1;
 
-  Cuts(const Composition& of, const Variant& variant, const Groups& groups) {
+  Cuts(const LeaderLevels& of, const Variant& variant, const Groups& groups) {
     if (groups.count() > 1)
       across = LevelWriter::pieces(level_of(of.across, variant, "across"), groups.count());
     for (int group = 0; group < groups.count(); ++group) {
@@ -86,7 +86,7 @@ struct Cuts {
 /// Draws the levels of one call.
 class LeadersWriter {
  public:
-  LeadersWriter(ScheduleWriter& writer, const Variant& variant, const Composition& of)
+  LeadersWriter(ScheduleWriter& writer, const Variant& variant, const LeaderLevels& of)
       : writer_(writer),
         variant_(variant),
         of_(of),
@@ -214,12 +214,12 @@ class LeadersWriter {
 
   ScheduleWriter& writer_;
   const Variant& variant_;
-  const Composition& of_;
+  const LeaderLevels& of_;
   Groups groups_;
   Cuts cuts_;
 };
 
-void write_broadcast(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void leaders_broadcast(ScheduleWriter& writer, const Variant& variant, const LeaderLevels& of) {
   LeadersWriter levels(writer, variant, of);
   const auto input = [&](int rank, int share) { return writer.input(rank, share); };
   const auto output = [&](int rank, int share) { return writer.output(rank, share); };
@@ -230,14 +230,14 @@ void write_broadcast(ScheduleWriter& writer, const Variant& variant, const Compo
   }));
 }
 
-void write_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void leaders_reduce(ScheduleWriter& writer, const Variant& variant, const LeaderLevels& of) {
   LeadersWriter levels(writer, variant, of);
   const auto sums = levels.reduce_up();
   levels.write_across(
       sums, levels.of_root([&](int rank, int share) { return writer.output(rank, share); }), true);
 }
 
-void write_all_reduce(ScheduleWriter& writer, const Variant& variant, const Composition& of) {
+void leaders_all_reduce(ScheduleWriter& writer, const Variant& variant, const LeaderLevels& of) {
   LeadersWriter levels(writer, variant, of);
   const auto sums = levels.reduce_up();
   const auto results =
@@ -257,8 +257,8 @@ Locality level_of_groups(const Variant& variant) {
   return parse_name<Locality>(word(variant, "level"));
 }
 
-std::string why_not(const Topology& topology, const Capability& capability, const Variant& variant,
-                    const Composition& of) {
+std::string why_not_leaders(const Topology& topology, const Capability& capability,
+                            const Variant& variant, const LeaderLevels& of) {
   const Locality level = level_of_groups(variant);
   int groups = topology.nodes;
   if (level == Locality::node) {
@@ -284,16 +284,16 @@ std::string why_not(const Topology& topology, const Capability& capability, cons
 
 /// A sweep tries the algorithms that reduce up and broadcast down only in pairs that move data
 /// alike.
-bool is_pair(const Variant& variant) {
+bool is_leaders_pair(const Variant& variant) {
   const std::string up = word(variant, "up");
   const std::string down = word(variant, "down");
   return up == "two_shot" ? down.starts_with("scatter_all_gather") : down.starts_with(up);
 }
 
-using WriteWave = void (*)(ScheduleWriter&, const Variant&, const Composition&);
+using WriteLeadersWave = void (*)(ScheduleWriter&, const Variant&, const LeaderLevels&);
 
-ScheduledAlgorithm compose(Collective collective, std::string description, WriteWave write,
-                           const Composition& of) {
+ScheduledAlgorithm by_leaders(Collective collective, std::string description,
+                              WriteLeadersWave write, const LeaderLevels& of) {
   ScheduledAlgorithm made{.name = "cpu." + std::string(name_of(collective)) + "_leaders",
                           .description = std::move(description),
                           .collective = collective,
@@ -302,7 +302,7 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Write
                           .parameters = {level_choices(), choices_of("across", of.across)}};
   if (of.up) made.parameters.push_back(choices_of("up", of.up));
   if (of.down) made.parameters.push_back(choices_of("down", of.down));
-  if (of.up && of.down) made.is_tried = is_pair;
+  if (of.up && of.down) made.is_tried = is_leaders_pair;
   if (shape_of(collective).reduces) made.numeric_class = NumericClass::same_bits;
   made.write_wave = [write, of](ScheduleWriter& writer, const Variant& variant) {
     write(writer, variant, of);
@@ -312,7 +312,7 @@ ScheduledAlgorithm compose(Collective collective, std::string description, Write
   };
   made.why_not = [of](const Topology& topology, const Capability& capability,
                       const Variant& variant) {
-    return why_not(topology, capability, variant, of);
+    return why_not_leaders(topology, capability, variant, of);
   };
   made.groups_by = level_of_groups;
   return made;
@@ -325,20 +325,22 @@ Implementations compose_leaders(const Implementations& all) {
     return levels_for(all, collective, across);
   };
   std::vector<ScheduledAlgorithm> made;
-  made.push_back(compose(Collective::broadcast,
-                         "broadcast among the groups' leaders, then in each group", write_broadcast,
-                         {.across = levels(Collective::broadcast, true),
-                          .down = levels(Collective::broadcast, false)}));
-  made.push_back(compose(
-      Collective::reduce, "reduce to each group's leader, then among the leaders", write_reduce,
+  made.push_back(by_leaders(Collective::broadcast,
+                            "broadcast among the groups' leaders, then in each group",
+                            leaders_broadcast,
+                            {.across = levels(Collective::broadcast, true),
+                             .down = levels(Collective::broadcast, false)}));
+  made.push_back(by_leaders(
+      Collective::reduce, "reduce to each group's leader, then among the leaders", leaders_reduce,
       {.up = levels(Collective::reduce, false), .across = levels(Collective::reduce, true)}));
-  made.push_back(compose(Collective::all_reduce,
-                         "reduce to each group's leader, all-reduce among the leaders, broadcast "
-                         "in each group: S bytes between groups for each leader",
-                         write_all_reduce,
-                         {.up = levels(Collective::reduce, false),
-                          .across = levels(Collective::all_reduce, true),
-                          .down = levels(Collective::broadcast, false)}));
+  made.push_back(
+      by_leaders(Collective::all_reduce,
+                 "reduce to each group's leader, all-reduce among the leaders, broadcast "
+                 "in each group: S bytes between groups for each leader",
+                 leaders_all_reduce,
+                 {.up = levels(Collective::reduce, false),
+                  .across = levels(Collective::all_reduce, true),
+                  .down = levels(Collective::broadcast, false)}));
   return make_scheduled(std::move(made));
 }
 
