@@ -32,9 +32,9 @@ namespace {
 constexpr std::size_t smallest_fetch = offsetof(colltune_fetch, nodes);
 
 const Client& daemon_of(const colltune_client* client) {
-  if (!client) refuse_input("the client is NULL");
+  if (!client) refuse("the client is NULL");
   const auto* const found = std::get_if<Client>(&client->source);
-  if (!found) refuse_input("this client is of a table file, and a daemon is asked for");
+  if (!found) refuse("this client is of a table file, and a daemon is asked for");
   return *found;
 }
 
@@ -51,7 +51,7 @@ colltune_fetch fetch_of(const colltune_fetch* what) {
   if (!what) return {};
   const auto own = current_form(*what, smallest_fetch, "colltune_fetch");
   if (own.generation == 0 && own.generation_digest)
-    refuse_input("generation_digest: stands beside a generation's number");
+    refuse("generation_digest: stands beside a generation's number");
   return own;
 }
 
@@ -98,9 +98,9 @@ LocalTable fetch(const Client& client, const colltune_fetch& what, const TableId
 /// The questions; the error of a malformed one names its number.
 std::vector<LookupQuery> queries_of(const colltune_query* queries, std::size_t count,
                                     std::size_t size) {
-  if (count > 0 && !queries) refuse_input("the queries are NULL");
+  if (count > 0 && !queries) refuse("the queries are NULL");
   if (size % alignof(colltune_query) != 0)
-    refuse_input("query_size is " + std::to_string(size) + "; it is sizeof(colltune_query)");
+    refuse("query_size is " + std::to_string(size) + "; it is sizeof(colltune_query)");
   std::vector<LookupQuery> found;
   found.reserve(std::min<std::size_t>(count, 1000));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(queries);
@@ -108,10 +108,10 @@ std::vector<LookupQuery> queries_of(const colltune_query* queries, std::size_t c
     const auto* const query = reinterpret_cast<const colltune_query*>(bytes + i * size);
     try {
       if (query->struct_size > size)
-        refuse_input("struct_size is " + std::to_string(query->struct_size) + ", and query_size " +
-                     std::to_string(size));
+        refuse("struct_size is " + std::to_string(query->struct_size) + ", and query_size " +
+               std::to_string(size));
       found.push_back(query_of(query));
-      if (pinned_digest_of(query)) refuse_input("generation_digest is the batch's, not a query's");
+      if (pinned_digest_of(query)) refuse("generation_digest is the batch's, not a query's");
     } catch (const Error& error) {
       throw Error(error.code(), "queries[" + std::to_string(i) + "]: " + error.what());
     }
@@ -145,9 +145,9 @@ extern "C" {
 int colltune_open(const char* address, unsigned timeout_ms, colltune_client** client,
                   colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!client) colltune::refuse_input("there is no place for the client: it is NULL");
+    if (!client) colltune::refuse("there is no place for the client: it is NULL");
     *client = nullptr;
-    if (!address) colltune::refuse_input("the address is NULL");
+    if (!address) colltune::refuse("the address is NULL");
     const std::chrono::milliseconds deadline(timeout_ms == 0 ? 2000 : timeout_ms);
     *client = new colltune_client{colltune::Client(address, deadline)};
   });
@@ -155,9 +155,9 @@ int colltune_open(const char* address, unsigned timeout_ms, colltune_client** cl
 
 int colltune_open_table(const char* path, colltune_client** client, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!client) colltune::refuse_input("there is no place for the client: it is NULL");
+    if (!client) colltune::refuse("there is no place for the client: it is NULL");
     *client = nullptr;
-    if (!path) colltune::refuse_input("the path is NULL");
+    if (!path) colltune::refuse("the path is NULL");
     *client = new colltune_client{colltune::LocalTable::open(path)};
   });
 }
@@ -167,9 +167,9 @@ void colltune_close(colltune_client* client) { delete client; }
 int colltune_lookup_once(const colltune_client* client, const colltune_query* query,
                          colltune_answer** answer, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!answer) colltune::refuse_input("there is no place for the answer: it is NULL");
+    if (!answer) colltune::refuse("there is no place for the answer: it is NULL");
     *answer = nullptr;
-    if (!client) colltune::refuse_input("the client is NULL");
+    if (!client) colltune::refuse("the client is NULL");
     const colltune::LookupQuery question = colltune::query_of(query);
     colltune::OnceAnswer found =
         colltune::look_up_once(*client, question, colltune::pinned_digest_of(query));
@@ -187,7 +187,7 @@ int colltune_lookup(const colltune_client* client, const colltune_query* query,
 int colltune_table_fetch(const colltune_client* client, const colltune_fetch* what,
                          colltune_table** table, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!table) colltune::refuse_input("there is no place for the table: it is NULL");
+    if (!table) colltune::refuse("there is no place for the table: it is NULL");
     *table = nullptr;
     *table =
         new colltune_table{colltune::fetch(colltune::daemon_of(client), colltune::fetch_of(what))};
@@ -202,7 +202,7 @@ int colltune_table_fetch_in_group(const colltune_client* client, const colltune_
     // What is wrong on this rank alone, the others get to know.
     auto fetched = colltune::open_in_group(
         colltune::group_calls_of(group), [&](const std::optional<colltune::TableIdentity>& wanted) {
-          if (!table) colltune::refuse_input("there is no place for the table: it is NULL");
+          if (!table) colltune::refuse("there is no place for the table: it is NULL");
           const colltune::Client& daemon = colltune::daemon_of(client);
           const colltune_fetch own = colltune::fetch_of(what);
           return wanted ? colltune::fetch(daemon, own, *wanted) : colltune::fetch(daemon, own);
@@ -216,10 +216,10 @@ int colltune_lookup_batch(const colltune_client* client, const colltune_query* q
                           const char* generation_digest, colltune_batch** batch,
                           colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!batch) colltune::refuse_input("there is no place for the batch: it is NULL");
+    if (!batch) colltune::refuse("there is no place for the batch: it is NULL");
     *batch = nullptr;
     if (generation == 0 && generation_digest)
-      colltune::refuse_input("generation_digest: stands beside a generation's number");
+      colltune::refuse("generation_digest: stands beside a generation's number");
     const colltune::Client& daemon = colltune::daemon_of(client);
     *batch = colltune::ask(daemon, colltune::queries_of(queries, count, query_size), generation,
                            generation_digest)
@@ -240,12 +240,12 @@ size_t colltune_batch_count(const colltune_batch* batch) { return batch ? batch-
 int colltune_batch_answer(const colltune_batch* batch, size_t number,
                           const colltune_answer** answer, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!answer) colltune::refuse_input("there is no place for the answer: it is NULL");
+    if (!answer) colltune::refuse("there is no place for the answer: it is NULL");
     *answer = nullptr;
-    if (!batch) colltune::refuse_input("the batch is NULL");
+    if (!batch) colltune::refuse("the batch is NULL");
     if (number >= batch->items.size())
-      colltune::refuse_input("there is no answer " + std::to_string(number) + "; the batch has " +
-                             std::to_string(batch->items.size()));
+      colltune::refuse("there is no answer " + std::to_string(number) + "; the batch has " +
+                       std::to_string(batch->items.size()));
     const auto& item = batch->items[number];
     if (const auto* const wrong = std::get_if<colltune::Error>(&item)) throw *wrong;
     *answer = std::get<std::unique_ptr<colltune_answer>>(item).get();
@@ -257,7 +257,7 @@ void colltune_batch_free(colltune_batch* batch) { delete batch; }
 int colltune_generations(const colltune_client* client, colltune_generation_list** list,
                          colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!list) colltune::refuse_input("there is no place for the list: it is NULL");
+    if (!list) colltune::refuse("there is no place for the list: it is NULL");
     *list = nullptr;
     const colltune::Client& daemon = colltune::daemon_of(client);
     *list = new colltune_generation_list{daemon.newest_generation(), daemon.generations()};
@@ -268,9 +268,9 @@ int colltune_wait_for_generation(const colltune_client* client, uint64_t known,
                                  const char* known_digest, unsigned timeout_ms,
                                  colltune_generation_list** list, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!list) colltune::refuse_input("there is no place for the list: it is NULL");
+    if (!list) colltune::refuse("there is no place for the list: it is NULL");
     *list = nullptr;
-    if (!known_digest) colltune::refuse_input("known_digest is NULL");
+    if (!known_digest) colltune::refuse("known_digest is NULL");
     const colltune::Client& daemon = colltune::daemon_of(client);
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
     colltune::Generation old = daemon.newest_generation();

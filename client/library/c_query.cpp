@@ -19,18 +19,18 @@ namespace {
 constexpr std::size_t smallest_query = offsetof(colltune_query, members);
 
 bool boolean(int value, const char* name) {
-  if (value != 0 && value != 1) refuse_input(std::string(name) + " is neither 0 nor 1");
+  if (value != 0 && value != 1) refuse(std::string(name) + " is neither 0 nor 1");
   return value == 1;
 }
 
 colltune_query current_query(const colltune_query* asked) {
-  if (!asked) refuse_input("the query is NULL");
+  if (!asked) refuse("the query is NULL");
   return current_form(*asked, smallest_query, "colltune_query");
 }
 
 Members members_of(const char* text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_discarded()) refuse_input("the query's members are no JSON");
+  if (json.is_discarded()) refuse("the query's members are no JSON");
   auto members = from_json_value<Members>(json, "members");
   check(members);
   return members;
@@ -45,8 +45,12 @@ std::string field_in_c(std::string_view field) {
 
 }  // namespace
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(StatusCode::invalid_argument, what);
+}
+
 std::optional<int> positive_or_open(int value, const char* name) {
-  if (value < 0) refuse_input(std::string(name) + " is negative; write 0 for 'left open'");
+  if (value < 0) refuse(std::string(name) + " is negative; write 0 for 'left open'");
   return value == 0 ? std::nullopt : std::optional(value);
 }
 
@@ -55,10 +59,10 @@ std::optional<std::string> text_or_open(const char* value) {
 }
 
 GroupCalls group_calls_of(const colltune_group_calls* given) {
-  if (!given) refuse_input("the group is NULL");
+  if (!given) refuse("the group is NULL");
   const auto group = current_form(*given, sizeof(colltune_group_calls), "colltune_group_calls");
   if (!group.broadcast || !group.all_gather)
-    refuse_input("colltune_group_calls: broadcast and all_gather must not be NULL");
+    refuse("colltune_group_calls: broadcast and all_gather must not be NULL");
   const auto check = [](int status, const char* name) {
     if (status != 0)
       throw Error(StatusCode::aborted,
@@ -79,8 +83,8 @@ GroupCalls group_calls_of(const colltune_group_calls* given) {
 LookupQuery query_of(const colltune_query* asked) {
   const colltune_query own = current_query(asked);
   const colltune_query* const query = &own;
-  if (!query->collective) refuse_input("the query's collective is NULL");
-  if (!query->data_type) refuse_input("the query's data_type is NULL");
+  if (!query->collective) refuse("the query's collective is NULL");
+  if (!query->data_type) refuse("the query's data_type is NULL");
   LookupQuery result = read_query(
       {.collective = query->collective,
        .data_type = query->data_type,

@@ -28,6 +28,8 @@ struct colltune_answer {
 
 namespace colltune {
 
+[[noreturn]] void refuse(const std::string& what);
+
 /// The caller's structure in the current form: fields that an older caller's structure lacks are
 /// 0. No more of it is read than its size says. Refuses one that is shorter than its first version,
 /// `smallest`, and one that is larger than ours and sets what we do not know.
@@ -36,15 +38,15 @@ template <class Struct>
   std::size_t size = 0;
   std::memcpy(&size, &given, sizeof size);
   if (size < smallest)
-    refuse_input(std::string(name) + ".struct_size is " + std::to_string(size) +
-                 "; set it to sizeof(" + name + ")");
+    refuse(std::string(name) + ".struct_size is " + std::to_string(size) + "; set it to sizeof(" +
+           name + ")");
   Struct own{};
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
   std::memcpy(&own, bytes, std::min(size, sizeof own));
   if (size > sizeof own &&
       std::any_of(bytes + sizeof own, bytes + size, [](unsigned char byte) { return byte != 0; }))
-    refuse_input(std::string(name) +
-                 " uses a field that this libcolltune_client does not know; update it");
+    refuse(std::string(name) +
+           " uses a field that this libcolltune_client does not know; update it");
   return own;
 }
 

@@ -13,7 +13,7 @@ namespace colltune {
 FoundAnswer look_up(const LocalTable& table, const LookupQuery& query,
                     const std::optional<std::string>& generation_digest) {
   if (generation_digest && !query.generation)
-    refuse_input("generation_digest: stands beside a generation's number");
+    refuse("generation_digest: stands beside a generation's number");
   LookupAnswer answer = table.find(query);
   if (generation_digest && *generation_digest != answer.generation.content_digest)
     throw Error(StatusCode::failed_precondition,
@@ -30,7 +30,7 @@ FoundAnswer look_up(const LocalTable& table, const LookupQuery& query,
 namespace {
 
 const LocalTable& table_of(const colltune_table* table) {
-  if (!table) refuse_input("the table is NULL");
+  if (!table) refuse("the table is NULL");
   return table->table;
 }
 
@@ -74,9 +74,9 @@ extern "C" {
 int colltune_table_open(const char* path, const char* digest, colltune_table** table,
                         colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!table) colltune::refuse_input("there is no place for the table: it is NULL");
+    if (!table) colltune::refuse("there is no place for the table: it is NULL");
     *table = nullptr;
-    if (!path) colltune::refuse_input("the path is NULL");
+    if (!path) colltune::refuse("the path is NULL");
     *table = new colltune_table{colltune::LocalTable::open(
         path, digest ? std::optional<std::string>(digest) : std::nullopt)};
   });
@@ -89,8 +89,8 @@ int colltune_table_open_in_group(const char* path, const colltune_group_calls* g
     // What is wrong on this rank alone, the others get to know.
     auto opened = colltune::open_in_group(
         colltune::group_calls_of(group), [&](const std::optional<colltune::TableIdentity>& wanted) {
-          if (!table) colltune::refuse_input("there is no place for the table: it is NULL");
-          if (!path) colltune::refuse_input("the path is NULL");
+          if (!table) colltune::refuse("there is no place for the table: it is NULL");
+          if (!path) colltune::refuse("the path is NULL");
           return colltune::LocalTable::open(
               path, wanted ? std::optional<std::string>(wanted->digest) : std::nullopt);
         });
@@ -127,7 +127,7 @@ size_t colltune_table_decisions(const colltune_table* table) {
 int colltune_table_lookup(const colltune_table* table, const colltune_query* query,
                           colltune_answer** answer, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!answer) colltune::refuse_input("there is no place for the answer: it is NULL");
+    if (!answer) colltune::refuse("there is no place for the answer: it is NULL");
     *answer = nullptr;
     const colltune::LookupQuery question = colltune::query_of(query);
     *answer = colltune::make_answer(question, colltune::look_up(colltune::table_of(table), question,
@@ -139,7 +139,7 @@ int colltune_table_lookup(const colltune_table* table, const colltune_query* que
 int colltune_table_resolve(const colltune_table* table, const colltune_query* query,
                            uint32_t* group, colltune_error* error) {
   return colltune::guard_for_c(error, [&] {
-    if (!group) colltune::refuse_input("there is no place for the group: it is NULL");
+    if (!group) colltune::refuse("there is no place for the group: it is NULL");
     *group = colltune::TableFound::no_variant;
     *group = colltune::table_of(table).resolve(colltune::query_of(query));
   });

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
+#include "colltune/kernels/implementation.h"
 #include "colltune/vocabulary/problem.h"
 #include "colltune/vocabulary/variant.h"
 
@@ -25,6 +28,11 @@ namespace colltune {
 /// If partial results are passed on in the element type.
 [[nodiscard]] inline Rounding rounding_handed_on(const Problem& problem) {
   return rounds(problem) ? Rounding::each_step : Rounding::exact;
+}
+
+/// The worse of the two in each field: of what is made of both.
+[[nodiscard]] inline Numerics worse_of(const Numerics& a, const Numerics& b) {
+  return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
 }
 
 }  // namespace colltune

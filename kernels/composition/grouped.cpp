@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "arithmetic/numerics.h"
 #include "grouped_groups.h"
 
 namespace colltune {

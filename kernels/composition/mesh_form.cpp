@@ -7,8 +7,9 @@
 #include <map>
 #include <set>
 
+#include "arithmetic/numerics.h"
+#include "arithmetic/round_up.h"
 #include "colltune/kernels/composition/mesh_reduce.h"
-#include "colltune/vocabulary/bytes.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
-#include "colltune/vocabulary/bytes.h"
+#include "arithmetic/round_up.h"
 
 namespace colltune {
 namespace {
+
+/// Bytes of the largest element.
+constexpr std::uint64_t largest_element = 8;
 
 /// Why not all steps are one reduction of `type`; empty if the form does not ask for that.
 std::string why_not_of(const Problem& problem, const MeshForm& form, DataType type) {
@@ -44,7 +47,7 @@ Bytes MeshLayout::padded(Bytes size, DataType type) const {
 
 Bytes MeshLayout::most_padded(Bytes size) const {
   if (shares_ == 1) return size;
-  return {round_up(size.value, shares_ * widest_element)};
+  return {round_up(size.value, shares_ * largest_element)};
 }
 
 Bytes MeshLayout::size_of_call(std::size_t index, Bytes padded) const {

@@ -42,6 +42,9 @@ void detect_nccl(const Runtime& runtime, const Communicator& communicator, Capab
 /// What of such a call can be another one in each call.
 [[nodiscard]] CallTraits traits_of_native_call(const Problem& problem);
 
+/// Bytes of an element of the widest type.
+inline constexpr std::size_t widest_element = 8;
+
 /// Why NCCL's result would be wrong in place; empty if it is right, or the problem not in place.
 [[nodiscard]] std::string_view why_not_in_place(const Problem& problem, int ranks);
 /// Why it is no average as a sum of shares; empty if it is one.

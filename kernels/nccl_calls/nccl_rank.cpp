@@ -13,6 +13,7 @@
 #include "colltune/kernels/communication/bounded_wait.h"
 #include "colltune/vocabulary/error.h"
 #include "library_call.h"
+#include "native.h"
 
 namespace colltune::nccl {
 namespace {

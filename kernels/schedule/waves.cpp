@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "colltune/vocabulary/bytes.h"
+#include "arithmetic/round_up.h"
 
 namespace colltune {
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "colltune/vocabulary/bytes.h"
+#include "arithmetic/round_up.h"
 
 namespace colltune {
 namespace {

@@ -11,6 +11,10 @@
 namespace colltune {
 namespace {
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(StatusCode::invalid_argument, what);
+}
+
 /// The first part with `role`; null if there is none.
 const Part* part_in(const Composition& composition, PartRole role) {
   const auto found = std::ranges::find(composition.parts, role, &Part::role);
@@ -27,34 +31,31 @@ void check_parts(const Composition& composition) {
   switch (composition.mode) {
     case CompositionMode::substituted:
       if (!is_only(PartRole::whole) || composition.parts.empty())
-        refuse_input(
-            "a substituted composition has at least one part, and no other than whole ones");
+        refuse("a substituted composition has at least one part, and no other than whole ones");
       return;
     case CompositionMode::grouped:
       if (!has_bridge || composition.parts.size() < 2 ||
           !is_only(PartRole::before, PartRole::bridge, PartRole::after))
-        refuse_input("a grouped composition has a bridge and at least one part before or after it");
+        refuse("a grouped composition has a bridge and at least one part before or after it");
       return;
     case CompositionMode::sequential:
       if (!is_only(PartRole::step) || composition.parts.empty())
-        refuse_input("a sequential composition has a part for each step, and no others");
+        refuse("a sequential composition has a part for each step, and no others");
       break;
     case CompositionMode::merged:
       if (!is_only(PartRole::whole) || composition.parts.size() != 1)
-        refuse_input("a merged composition has one part, a whole one");
+        refuse("a merged composition has one part, a whole one");
       break;
     case CompositionMode::hierarchical:
       if (!has_bridge || composition.parts.size() != 3 ||
           part_in(composition, PartRole::before) == nullptr ||
           part_in(composition, PartRole::after) == nullptr)
-        refuse_input(
-            "a hierarchical composition has one part before the bridge, the bridge, and one after "
-            "it");
+        refuse("a hierarchical composition has one part before the bridge, the bridge, and one after it");
       break;
   }
   if (std::ranges::any_of(composition.parts, [](const Part& part) { return !part.kinds.empty(); }))
-    refuse_input("the parts of a " + std::string(name_of(composition.mode)) +
-                 " composition are run by all ranks, not by kinds of them");
+    refuse("the parts of a " + std::string(name_of(composition.mode)) +
+           " composition are run by all ranks, not by kinds of them");
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ Variant name_composition(std::string_view operation, const Composition& composit
       break;
   }
   if (std::ranges::find(name.parameters, "parts", &Parameter::name) != name.parameters.end())
-    refuse_input(to_string(name) + " cannot be part of a composition: `parts` is taken");
+    refuse(to_string(name) + " cannot be part of a composition: `parts` is taken");
   name.implementation = std::string(name_of(composition.mode)) + "." + name.implementation;
   name.parameters.push_back({"parts", parts_name(composition)});
   std::ranges::sort(name.parameters);

@@ -23,6 +23,8 @@ namespace {
 
 using namespace classic;
 
+[[noreturn]] void fail(const std::string& what) { throw Error(StatusCode::invalid_argument, what); }
+
 std::size_t index_of(nccl::Algorithm algorithm) { return static_cast<std::size_t>(algorithm); }
 std::size_t index_of(nccl::Protocol protocol) { return static_cast<std::size_t>(protocol); }
 
@@ -294,10 +296,10 @@ std::vector<std::pair<std::string, const NcclGraph*>> graphs_of(const NcclTopolo
 
 void check_graph(const std::string& name, const NcclGraph& graph) {
   if (graph.channels < 1 || graph.channels > most_channels)
-    refuse_input(fmt::format("{}.channels is {}; 1 to {}", name, graph.channels, most_channels));
+    fail(fmt::format("{}.channels is {}; 1 to {}", name, graph.channels, most_channels));
   const auto check_positive = [&](std::string_view field, double value) {
     if (!std::isfinite(value) || value <= 0)
-      refuse_input(fmt::format("{}.{} is {}; it must be a positive number", name, field, value));
+      fail(fmt::format("{}.{} is {}; it must be a positive number", name, field, value));
   };
   check_positive("intra_gb_per_s", graph.intra_gb_per_s);
   if (graph.inter_gb_per_s) check_positive("inter_gb_per_s", *graph.inter_gb_per_s);
@@ -308,8 +310,7 @@ void check_between(const ClassicCall& call, const NcclTopology& topology,
                    const ClassicModel& model) {
   const auto check_one = [&](const char* name, const NcclGraph& graph, int nodes) {
     if (call.nodes >= nodes && !graph.inter_gb_per_s)
-      refuse_input(
-          fmt::format("nccl.{}.inter_gb_per_s is missing, for {} nodes or more", name, nodes));
+      fail(fmt::format("nccl.{}.inter_gb_per_s is missing, for {} nodes or more", name, nodes));
   };
   check_one("ring", topology.ring, 3);
   if (topology.tree) check_one("tree", *topology.tree, 3);
@@ -328,13 +329,12 @@ void check(const ClassicCall& call, const NcclTopology& topology) {
                 fmt::format("NCCL's tables have no {}; they have all_reduce, all_gather, "
                             "reduce_scatter",
                             name_of(call.kind)));
-  if (call.ranks < 2) refuse_input(fmt::format("{} ranks; at least 2", call.ranks));
+  if (call.ranks < 2) fail(fmt::format("{} ranks; at least 2", call.ranks));
   if (call.nodes < 1 || call.ranks % call.nodes != 0)
-    refuse_input(
-        fmt::format("{} ranks on {} nodes: each node must have as many", call.ranks, call.nodes));
+    fail(fmt::format("{} ranks on {} nodes: each node must have as many", call.ranks, call.nodes));
   if (call.nodes > 1 && !topology.cpu)
-    refuse_input("nccl.cpu is missing, and is needed across nodes; allowed are " +
-                 allowed_names<HostCpu>());
+    fail("nccl.cpu is missing, and is needed across nodes; allowed are " +
+         allowed_names<HostCpu>());
 }
 
 }  // namespace
@@ -342,13 +342,13 @@ void check(const ClassicCall& call, const NcclTopology& topology) {
 void check(const NcclTopology& topology) {
   for (const auto& [name, graph] : graphs_of(topology)) check_graph(name, *graph);
   if (const auto& heads = topology.collnet_heads) {
-    if (*heads < 1) refuse_input(fmt::format("collnet_heads is {}; at least 1", *heads));
+    if (*heads < 1) fail(fmt::format("collnet_heads is {}; at least 1", *heads));
     if (!topology.collnet_direct && !topology.collnet_chain)
-      refuse_input("collnet_heads without collnet_direct or collnet_chain");
+      fail("collnet_heads without collnet_direct or collnet_chain");
   }
   if (const auto& latency = topology.network_latency_us;
       latency && (!std::isfinite(*latency) || *latency < 0))
-    refuse_input(fmt::format("network_latency_us is {}; at least 0", *latency));
+    fail(fmt::format("network_latency_us is {}; at least 0", *latency));
 }
 
 std::vector<ClassicPrediction> nccl_2_30_classic_times(const ClassicCall& call,

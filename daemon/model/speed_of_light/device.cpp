@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "colltune/vocabulary/error.h"
+#include "refused.h"
 
 namespace colltune::speed_of_light {
 namespace {
@@ -63,7 +64,7 @@ constexpr std::array<LinksRow, 4> links_rows{{{"NVIDIA H100 80GB HBM3", 18},
 
 void check(std::string_view field, double value) {
   if (!std::isfinite(value) || value <= 0)
-    refuse_input(fmt::format("{} is {}; it must be a positive number", field, value));
+    fail(fmt::format("{} is {}; it must be a positive number", field, value));
 }
 
 template <class T>
@@ -75,8 +76,8 @@ T given(std::string_view field, const std::optional<T>& value, T otherwise) {
 Platform platform_of(const DeviceChoice& choice) {
   for (const auto& named : enum_names(Platform{}))
     if (named.name == choice.platform) return named.value;
-  refuse_input(fmt::format("platform is '{}'; there are models for {}", choice.platform,
-                           allowed_names<Platform>()));
+  fail(fmt::format("platform is '{}'; there are models for {}", choice.platform,
+                   allowed_names<Platform>()));
 }
 
 /// "sm_90a" -> 9, "sm_103" -> 10, "gfx90a" -> 90, "gfx942" -> 942.
@@ -90,23 +91,22 @@ int generation_of(Platform platform, const std::string& architecture) {
       number = number * 10 + (architecture[i] - '0');
     }
   if (digits < 2)
-    refuse_input(fmt::format("architecture is '{}'; on {} it begins with {} and a number: {}",
-                             architecture, name_of(platform), prefix,
-                             platform == Platform::cuda ? "sm_90" : "gfx942"));
+    fail(fmt::format("architecture is '{}'; on {} it begins with {} and a number: {}", architecture,
+                     name_of(platform), prefix, platform == Platform::cuda ? "sm_90" : "gfx942"));
   return platform == Platform::cuda ? number / 10 : number;
 }
 
 double lane_of(const Device& device) {
   for (const LaneRow& row : lane_rows)
     if (row.platform == device.platform && row.generation == device.generation) return row.lane;
-  refuse_input(fmt::format("no bandwidth of a link is known for {}; give lane_gb_per_s",
-                           device.architecture));
+  fail(fmt::format("no bandwidth of a link is known for {}; give lane_gb_per_s",
+                   device.architecture));
 }
 
 int links_of(const std::string& name) {
   for (const LinksRow& row : links_rows)
     if (row.name == name) return row.links;
-  refuse_input(fmt::format("the number of links of '{}' is not known; give links", name));
+  fail(fmt::format("the number of links of '{}' is not known; give links", name));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "colltune/vocabulary/error.h"
+#include "refused.h"
 
 namespace colltune::speed_of_light {
 namespace {
@@ -27,22 +28,22 @@ constexpr int most_channels = 32;
 
 void check(const Communicator& world, const Device& device) {
   if (world.nodes < 1 || world.ranks < 1)
-    refuse_input(fmt::format("a communicator of {} ranks on {} nodes; both must be positive",
-                             world.ranks, world.nodes));
+    fail(fmt::format("a communicator of {} ranks on {} nodes; both must be positive", world.ranks,
+                     world.nodes));
   if (world.ranks % world.nodes != 0)
-    refuse_input(
+    fail(
         fmt::format("{} ranks on {} nodes: each node must have as many", world.ranks, world.nodes));
   const int per_node = world.ranks / world.nodes;
   if (device.gpus_per_node % per_node != 0)
-    refuse_input(
+    fail(
         fmt::format("gpus_per_node is {}, which communicators of {} devices on each node do not "
                     "divide",
                     device.gpus_per_node, per_node));
 }
 
 Microseconds step_of(std::uint64_t part, const Device& device) {
-  if (!(device.nic > 0)) refuse_input(fmt::format("device: nic_gb_per_s is {}", device.nic));
-  if (device.chunk.value == 0) refuse_input("device: chunk_bytes is 0");
+  if (!(device.nic > 0)) fail(fmt::format("device: nic_gb_per_s is {}", device.nic));
+  if (device.chunk.value == 0) fail("device: chunk_bytes is 0");
   const Microseconds transfer(static_cast<double>(part) / (device.nic * 1e3) * with_headers);
   const std::uint64_t chunks =
       part / device.chunk.value + (part % device.chunk.value != 0 ? 1 : 0);  // cannot wrap around
@@ -61,8 +62,8 @@ int ring_steps(EntryKind kind, int ranks) {
     case EntryKind::send_recv:
       break;
   }
-  refuse_input(fmt::format("{} is no ring; rings are all_reduce, all_gather, reduce_scatter",
-                           name_of(kind)));
+  fail(fmt::format("{} is no ring; rings are all_reduce, all_gather, reduce_scatter",
+                   name_of(kind)));
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ Microseconds network_latency(EntryKind kind, Bytes message, const Communicator& 
 
 Microseconds kernel_latency(Strategy strategy, Bytes message, int ranks, const Device& device) {
   const double bandwidth = bytes_per_us_to_peers(device);
-  if (ranks < 1) refuse_input(fmt::format("a kernel of {} ranks; at least 1", ranks));
+  if (ranks < 1) fail(fmt::format("a kernel of {} ranks; at least 1", ranks));
   const Microseconds whole(static_cast<double>(message.value) / bandwidth);
   switch (strategy) {
     case Strategy::one_shot:
@@ -98,11 +99,11 @@ Microseconds kernel_latency(Strategy strategy, Bytes message, int ranks, const D
     case Strategy::standard:
       break;
   }
-  refuse_input("strategy 'default' is no kernel; kernels are one_shot, two_shot, multimem");
+  fail("strategy 'default' is no kernel; kernels are one_shot, two_shot, multimem");
 }
 
 RingBandwidth ring_bandwidth(EntryKind kind, int ranks, const Device& device) {
-  if (ranks < 2) refuse_input(fmt::format("a ring of {} ranks; at least 2", ranks));
+  if (ranks < 2) fail(fmt::format("a ring of {} ranks; at least 2", ranks));
   static_cast<void>(bytes_per_us_to_peers(device));  // for its errors
   const int channels = std::min(device.links, std::max(ranks, most_channels));
   RingBandwidth bandwidth;
@@ -125,7 +126,7 @@ Microseconds ring_latency(EntryKind kind, Bytes message, int ranks, const Device
 Microseconds memory_time(Bytes accessed, const Device& device) {
   if (accessed.value == 0) return {};
   if (!(device.memory > 0))
-    refuse_input("device: memory_gb_per_s is not given, and is needed where bytes_accessed is");
+    fail("device: memory_gb_per_s is not given, and is needed where bytes_accessed is");
   return Microseconds(static_cast<double>(accessed.value) / (device.memory * 1e3));
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "colltune/vocabulary/error.h"
+#include "refused.h"
 
 namespace colltune::speed_of_light {
 namespace {
@@ -46,7 +47,7 @@ class TilesReader {
   }
 
   [[noreturn]] void fail_with(const std::string& what) const {
-    refuse_input(fmt::format("replica_tiles '{}': {}", text_, what));
+    fail(fmt::format("replica_tiles '{}': {}", text_, what));
   }
   [[noreturn]] void fail_here(const std::string& expected) const {
     fail_with(
@@ -100,8 +101,7 @@ int count_nodes(std::vector<int>& nodes_of_ranks) {
   for (auto begin = nodes_of_ranks.begin(); begin != nodes_of_ranks.end(); ++runs) {
     const auto end = std::upper_bound(begin, nodes_of_ranks.end(), *begin);
     if (runs > 0 && end - begin != length)
-      refuse_input(
-          "a replica group has more ranks on one node than on another; there is no model of that");
+      fail("a replica group has more ranks on one node than on another; there is no model of that");
     length = end - begin;
     begin = end;
   }
@@ -179,13 +179,13 @@ std::vector<std::vector<int>> list_groups(const GroupTiles& tiles) {
 }
 
 EntryGroups GroupLayouts::of(const CollectiveEntry& entry) {
-  if (nodes_ < 1) refuse_input(fmt::format("{} nodes; at least 1", nodes_));
+  if (nodes_ < 1) fail(fmt::format("{} nodes; at least 1", nodes_));
   if (world() > most_world_ranks)
-    refuse_input(fmt::format("{} ranks; at most {}", world(), most_world_ranks));
+    fail(fmt::format("{} ranks; at most {}", world(), most_world_ranks));
   const int forms = (entry.replica_groups ? 1 : 0) + (entry.replica_counts ? 1 : 0) +
                     (entry.replica_tiles ? 1 : 0);
   if (forms > 1)
-    refuse_input("more than one of replica_groups, replica_counts and replica_tiles; give one");
+    fail("more than one of replica_groups, replica_counts and replica_tiles; give one");
   if (entry.replica_counts) return of_counts(*entry.replica_counts);
   if (entry.replica_tiles) return of_tiles(*entry.replica_tiles);
   if (entry.replica_groups && !entry.replica_groups->empty()) return of_list(*entry.replica_groups);
@@ -195,25 +195,24 @@ EntryGroups GroupLayouts::of(const CollectiveEntry& entry) {
 EntryGroups GroupLayouts::of_list(const std::vector<std::vector<int>>& groups) const {
   std::vector<int> all;
   for (const std::vector<int>& group : groups) {
-    if (group.empty()) refuse_input("an empty replica group");
+    if (group.empty()) fail("an empty replica group");
     for (const int rank : group) {
       if (rank < 0 || rank >= world())
-        refuse_input(
-            fmt::format("rank {} of a replica group; ranks are 0 to {}", rank, world() - 1));
+        fail(fmt::format("rank {} of a replica group; ranks are 0 to {}", rank, world() - 1));
       all.push_back(rank);
     }
   }
   EntryGroups found = layout_of(groups, per_node_);
   std::ranges::sort(all);
   if (const auto twice = std::ranges::adjacent_find(all); twice != all.end())
-    refuse_input(fmt::format("rank {} is in the replica groups twice", *twice));
+    fail(fmt::format("rank {} is in the replica groups twice", *twice));
   return found;
 }
 
 EntryGroups GroupLayouts::of_counts(const ReplicaCounts& counts) {
   const std::string what =
       fmt::format("replica_counts: {} groups of {}", counts.groups, counts.size);
-  if (counts.groups < 1 || counts.size < 1) refuse_input(what + "; both are at least 1");
+  if (counts.groups < 1 || counts.size < 1) fail(what + "; both are at least 1");
   const std::int64_t ranks = std::int64_t{counts.groups} * counts.size;
   check_covers(ranks, what);
   return of_tiles(fmt::format("[{},{}]<=[{}]", counts.groups, counts.size, ranks));
@@ -226,9 +225,8 @@ EntryGroups GroupLayouts::of_tiles(const std::string& text) {
                fmt::format("replica_tiles '{}': {} groups of {}", text, tiles.groups, tiles.size));
   listed_ranks_ += world();
   if (listed_ranks_ > most_listed_ranks)
-    refuse_input(
-        fmt::format("different replica_counts and replica_tiles of more than {} ranks in all",
-                    most_listed_ranks));
+    fail(fmt::format("different replica_counts and replica_tiles of more than {} ranks in all",
+                     most_listed_ranks));
   const EntryGroups found = layout_of(list_groups(tiles), per_node_);
   remembered_.emplace(text, found);
   return found;
@@ -236,8 +234,8 @@ EntryGroups GroupLayouts::of_tiles(const std::string& text) {
 
 void GroupLayouts::check_covers(std::int64_t ranks, const std::string& what) const {
   if (ranks != world())
-    refuse_input(fmt::format("{} are {} ranks, but the world has {}, each in one group", what,
-                             ranks, world()));
+    fail(fmt::format("{} are {} ranks, but the world has {}, each in one group", what, ranks,
+                     world()));
 }
 
 }  // namespace colltune::speed_of_light

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -59,11 +58,6 @@ struct Numerics {
   Rounding rounding = Rounding::exact;
   NumericClass numeric_class = NumericClass::rank_order;
 };
-
-/// The worse of the two in each field: of what is made of both.
-[[nodiscard]] inline Numerics worse_of(const Numerics& a, const Numerics& b) {
-  return {std::max(a.rounding, b.rounding), std::min(a.numeric_class, b.numeric_class)};
-}
 
 /// What an implementation is, whatever the call.
 struct ImplementationFacts {

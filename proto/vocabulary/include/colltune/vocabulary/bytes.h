@@ -39,9 +39,4 @@ struct Bytes {
 /// The shortest exact form that parse_bytes reads back: "64KiB", "1MiB", "1000".
 [[nodiscard]] std::string format_bytes(Bytes bytes);
 
-/// `value` rounded up to whole units.
-[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 }  // namespace colltune

@@ -86,8 +86,6 @@ constexpr std::string_view enum_title(ReduceOp) { return "reduce op"; }
 
 /// Bytes of one element.
 [[nodiscard]] std::size_t size_of(DataType type);
-/// Bytes of an element of the widest type.
-inline constexpr std::size_t widest_element = 8;
 [[nodiscard]] bool is_floating(DataType type);
 
 /// How the buffers of a collective relate to the block (the unit of "count"). It is a table, so

@@ -34,11 +34,6 @@ class Error : public std::runtime_error {
   StatusCode code_;
 };
 
-/// Throws Error(invalid_argument).
-[[noreturn]] inline void refuse_input(const std::string& what) {
-  throw Error(StatusCode::invalid_argument, what);
-}
-
 /// The exit code that every program of the project uses for an error, as documented in README.md: 2
 /// wrong usage or input, 3 nothing found, 4 something was unreachable or late, 5 damaged data, 1
 /// anything else.
