@@ -107,7 +107,7 @@ endfunction()
 # What a sweep, its answers and `colltune run` need: deploy/quickstart builds no more.
 add_custom_target(colltune_programs)
 
-# colltune_runs_once(TARGET…): most of a release's time of compiling goes into code that runs once a command: -O1 takes a third less.
+# colltune_runs_once(TARGET…): what runs once a command. -O1 takes a third less time to compile than -O3.
 function(colltune_runs_once)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
