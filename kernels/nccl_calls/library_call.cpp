@@ -287,7 +287,8 @@ bool LibraryCall::Submission::is_submitted() {
 void LibraryCall::ask_captured(void* queue, Deadline deadline) {
   prepare_choice();
   ask_aside(queue);
-  member_->await("the capture of NCCL's " + std::string(name_of(call_.collective)), deadline);
+  member_->finish_capture("the capture of NCCL's " + std::string(name_of(call_.collective)),
+                          deadline);
   is_submitted_ = true;
 }
 

@@ -333,6 +333,16 @@ void NcclRank::finish(const std::string& what, Deadline deadline) {
   }
 }
 
+void NcclRank::finish_capture(const std::string& what, Deadline deadline) {
+  try {
+    await(what, deadline);
+  } catch (const Error& error) {
+    end(error.what());
+    static_cast<void>(errands_.has_ended_within(longest_return));
+    throw;
+  }
+}
+
 void NcclRank::await_others_graphs(Deadline deadline) const {
   while (held_.use_count() > 1) {
     if (Clock::now() >= deadline)

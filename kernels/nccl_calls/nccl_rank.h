@@ -106,11 +106,13 @@ class NcclRank {
   /// Whether what was begun has completed. Throws Error if NCCL reports one, OperationLost if the
   /// communicator was aborted.
   [[nodiscard]] bool is_ready() const;
-  /// Waits for what was begun, called `what` in messages, and does not abort the communicator.
-  /// Throws Error(deadline_exceeded), or Error(aborted) on the abort flag.
-  void await(const std::string& what, Deadline deadline) const;
-  /// The same, but aborts NCCL's communicator if it throws one of these.
+  /// Waits for what was begun, called `what` in messages. Throws Error(deadline_exceeded), or
+  /// Error(aborted) on the abort flag, and then aborts NCCL's communicator.
   void finish(const std::string& what, Deadline deadline);
+  /// The same for a capture. The stream and the graph that NCCL captures into are the caller's, who
+  /// ends them when this throws. So before it throws anything, the abort has only begun (it waits
+  /// for such graphs), and NCCL's function has returned, or did not within `longest_return`.
+  void finish_capture(const std::string& what, Deadline deadline);
   [[nodiscard]] bool is_usable() const { return !is_aborted_; }
   /// Throws OperationLost if the communicator was aborted.
   void require_usable() const;
@@ -153,9 +155,10 @@ class NcclRank {
 
  private:
   NcclRank(Communicator& communicator, const Opened& opened, const CommunicatorSettings& settings,
-         Deadline deadline);
+           Deadline deadline);
 
   void make(Deadline deadline);
+  void await(const std::string& what, Deadline deadline) const;
   /// Begins to abort the communicator, once.
   void end(const std::string& why) noexcept;
   /// Throws if graphs of the caller remain.
