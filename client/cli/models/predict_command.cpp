@@ -58,7 +58,7 @@ PredictInput read_input(const std::string& file) {
 }
 
 /// A string of JSON, with its quotes.
-std::string quoted(const std::string& text) {
+std::string in_json(const std::string& text) {
   const bool is_plain = std::ranges::all_of(
       text, [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
   // A JSON value for each string costs an allocation or two that plain ones do not need.
@@ -73,8 +73,8 @@ void write_json(const std::vector<Annotation>& answers, std::ostream& out) {
     fmt::format_to(std::back_inserter(text),
                    "{}{{\"name\":{},\"strategy\":\"{}\",\"source\":\"{}\",\"why\":{},\"model\":{},"
                    "\"node_us\":{},\"between_us\":{},\"memory_us\":{},\"total_us\":{}}}",
-                   between, quoted(answer.name), name_of(answer.strategy), name_of(answer.source),
-                   quoted(answer.why), quoted(answer.model), answer.on_node.count(),
+                   between, in_json(answer.name), name_of(answer.strategy), name_of(answer.source),
+                   in_json(answer.why), in_json(answer.model), answer.on_node.count(),
                    answer.between.count(), answer.memory.count(), answer.total.count());
     between = ",";
   }

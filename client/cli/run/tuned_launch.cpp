@@ -91,7 +91,7 @@ bool is_by_srun(const std::vector<std::string>& command) {
 }
 
 /// What is said of a part that does nothing in this launch.
-struct Part {
+struct LaunchPart {
   std::string does;     ///< empty: nothing
   std::string why_not;  ///< then
 };
@@ -121,10 +121,10 @@ class Maker {
 
   TunedLaunch make() {
     const fs::path table = table_file_in(wishes_.folder, table_.digest);
-    const std::array<Part, 3> parts{use_component(table), use_open_mpi(), use_tuner(table)};
+    const std::array<LaunchPart, 3> parts{use_component(table), use_open_mpi(), use_tuner(table)};
     std::vector<std::string> does;
     std::vector<std::string> why_not;
-    for (const Part& part : parts)
+    for (const LaunchPart& part : parts)
       (part.does.empty() ? why_not : does).push_back(part.does.empty() ? part.why_not : part.does);
     if (does.empty())
       throw Error(
@@ -154,7 +154,7 @@ class Maker {
   [[nodiscard]] bool is_set(const char* name) const { return variable_(name) != nullptr; }
 
   /// colltune's kernels for processors, by the component.
-  Part use_component(const fs::path& table) {
+  LaunchPart use_component(const fs::path& table) {
     const std::size_t winners = count_winners(table_, any_family, [&](const Decision& one) {
       return settings_to_apply(one.ranked.front(), one.key.problem, environment_of(table_)).by ==
              ApplyBy::component;
@@ -173,7 +173,7 @@ class Maker {
   }
 
   /// The same by libcolltune_mpi.so.
-  Part preload(const fs::path& table, std::size_t winners) {
+  LaunchPart preload(const fs::path& table, std::size_t winners) {
     const char* const own = variable_(preload_variable);
     const bool has_own = own != nullptr && *own != '\0';
     set(preload_variable, runners_.preloaded.string() + (has_own ? ':' + std::string(own) : ""));
@@ -195,7 +195,7 @@ class Maker {
   };
 
   /// Open MPI's own algorithms, where they are not its default.
-  Part use_open_mpi() {
+  LaunchPart use_open_mpi() {
     const Environment* const environment = environment_of(table_);
     const auto release =
         environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
@@ -305,7 +305,7 @@ class Maker {
   }
 
   /// NCCL's algorithms, by the tuner.
-  Part use_tuner(const fs::path& table) {
+  LaunchPart use_tuner(const fs::path& table) {
     const std::size_t winners = count_winners(
         table_, "nccl", [](const Decision& one) { return one.ranked.front().family == "nccl"; });
     if (winners == 0) return {"", "NCCL (no choice displaced its own)"};
@@ -330,7 +330,7 @@ class Maker {
 };
 
 /// In single quotes, as a POSIX shell reads it.
-std::string quoted(const std::string& text) {
+std::string in_shell(const std::string& text) {
   std::string all = "'";
   for (const char letter : text)
     all += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -417,7 +417,7 @@ std::string print_variables(const Variables& variables, const std::string& form)
                 fmt::format("--dry-run: '{}' is no form; allowed are sh, kubernetes", form));
   std::string text;
   for (const auto& [name, value] : variables)
-    text += form == "sh" ? fmt::format("export {}={}\n", name, quoted(value))
+    text += form == "sh" ? fmt::format("export {}={}\n", name, in_shell(value))
                          : fmt::format("- name: {}\n  value: {}\n", name, in_yaml(value));
   return text;
 }
