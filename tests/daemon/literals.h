@@ -90,4 +90,9 @@ std::string error_of_action(StatusCode code, Action action) {
   return "nothing was thrown";
 }
 
+/// Why `table` has no answer.
+inline std::string not_found(const DecisionTable& table, const LookupQuery& query) {
+  return error_of_action(StatusCode::not_found, [&] { (void)table.find(query); });
+}
+
 }  // namespace colltune::literals

@@ -54,6 +54,16 @@ enum class Usually {
 /// parameter.
 [[nodiscard]] std::vector<Variant> extreme_variants(const std::vector<Variant>& all);
 
+/// Of f32; a sum where the collective reduces.
+[[nodiscard]] inline Problem f32_problem(Collective collective, std::uint64_t message_bytes) {
+  return {
+      .collective = collective,
+      .data_type = DataType::f32,
+      .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
+      .message_size = {message_bytes},
+  };
+}
+
 [[nodiscard]] Topology topology_of(const Communicator& communicator, const Capability& capability);
 
 /// The extreme variants that are supported by ranks of one capability. Ranks of one communicator

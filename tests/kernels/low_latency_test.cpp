@@ -19,15 +19,6 @@ namespace {
 
 constexpr std::string_view algorithm = "_low_latency";
 
-Problem problem_of(Collective collective, std::uint64_t size) {
-  return {
-      .collective = collective,
-      .data_type = DataType::f32,
-      .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
-      .message_size = {size},
-  };
-}
-
 TEST(LowLatency, IsRightCallAfterCallInEveryFormat) {
   constexpr int ranks = 3;
   // Past the end of a line, of what is taken back ahead, and where stores adapt.
@@ -59,8 +50,8 @@ TEST(LowLatency, IsRightCallAfterCallInEveryFormat) {
       for (std::size_t i = 0; i < blocks.size(); ++i) {
         // Under a sanitizer the sizes take turns.
         if (has_sanitizer && i != turn % blocks.size()) continue;
-        ConformanceCase test{.problem = problem_of(implementation->collective(),
-                                                   blocks.at(i) * (has_blocks ? ranks : 1)),
+        ConformanceCase test{.problem = f32_problem(implementation->collective(),
+                                                    blocks.at(i) * (has_blocks ? ranks : 1)),
                              .root = 1,
                              .calls = calls};
         run_ranks(ranks, [&](Communicator& communicator) {
@@ -78,7 +69,7 @@ TEST(LowLatency, SaysWhichSettingsThereAre) {
   const Topology topology{.nodes = 1, .ranks_per_node = 2, .ranks = 2};
   const auto reason = [&](const std::string& settings) {
     return mail
-        ->supports(problem_of(Collective::all_gather, 4096), topology, {},
+        ->supports(f32_problem(Collective::all_gather, 4096), topology, {},
                    parse_variant("cpu.all_gather_low_latency" + settings))
         .reason();
   };
@@ -111,7 +102,7 @@ TEST(LowLatency, TriesEachFormatWhereItCanWin) {
         find_implementation(catalogue, "cpu." + std::string(name_of(collective)) + "_low_latency");
     std::set<std::string> names;
     for (const Variant& variant :
-         mail->variants(problem_of(collective, size), topology, capability))
+         mail->variants(f32_problem(collective, size), topology, capability))
       names.insert(word(variant, "format") + " " + word(variant, "stores") + " " +
                    word(variant, "taken_back"));
     return names;
@@ -147,8 +138,8 @@ TEST(LowLatency, TriesAsManySlotsAsFillACacheAndManyShortOnesWithARoot) {
   const auto tried = [&](std::uint64_t size, Collective collective = Collective::reduce) {
     const std::string name = "cpu." + std::string(name_of(collective)) + "_low_latency";
     std::set<std::int64_t> slots;
-    for (const Variant& variant :
-         find_implementation(catalogue, name)->variants(problem_of(collective, size), topology, {}))
+    for (const Variant& variant : find_implementation(catalogue, name)
+                                      ->variants(f32_problem(collective, size), topology, {}))
       slots.insert(number(variant, "slots"));
     return slots;
   };
@@ -178,7 +169,7 @@ TEST(LowLatency, AdaptsWhereMessagesAreLongEnough) {
       mail->covers(adaptive, variant("format=lines,slots=4,stores=cached,taken_back=one_line")));
   EXPECT_FALSE(
       mail->covers(adaptive, variant("format=header,slots=4,stores=cached,taken_back=cleared")));
-  const Problem problem = problem_of(Collective::all_gather, 16 << 10);
+  const Problem problem = f32_problem(Collective::all_gather, 16 << 10);
   EXPECT_GT(mail->traits(problem, topology, adaptive).learning_calls, 0);
   EXPECT_EQ(mail->traits(problem, topology, cached).learning_calls, 0);
   EXPECT_EQ(mail->protocol(problem, adaptive), mail->protocol(problem, cached));

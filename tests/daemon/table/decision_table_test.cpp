@@ -27,9 +27,6 @@ DecisionTable three_sizes() {
        decide(all_reduce(16 * KiB), {{"base", 8000, true}, {"tree", 7900}, {"ring", 9000}})});
 }
 
-std::string not_found(const DecisionTable& table, const LookupQuery& query) {
-  return error_of_action(StatusCode::not_found, [&] { (void)table.find(query); });
-}
 std::string refused(const DecisionTable& table, const LookupQuery& query) {
   return error_of_action(StatusCode::invalid_argument, [&] { (void)table.find(query); });
 }

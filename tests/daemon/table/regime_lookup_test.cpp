@@ -28,10 +28,6 @@ LookupQuery ask(std::optional<Calling> calling, std::optional<InputMode> input =
   return {.problem = all_reduce(bytes), .calling = calling, .input = input};
 }
 
-std::string not_found(const DecisionTable& table, const LookupQuery& query) {
-  return error_of_action(StatusCode::not_found, [&] { (void)table.find(query); });
-}
-
 TEST(FindByRegime, EachRegimeHasItsOwnAnswer) {
   std::vector<Decision> all;
   for (const auto& calling : enum_names(Calling{}))

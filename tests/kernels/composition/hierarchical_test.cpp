@@ -28,15 +28,6 @@ constexpr std::array collectives{Collective::all_reduce, Collective::reduce_scat
                                  Collective::all_gather};
 constexpr const char* settings = "format=lines,slots=4,stores=cached,taken_back=cleared";
 
-Problem problem_of(Collective collective, std::uint64_t size) {
-  return {
-      .collective = collective,
-      .data_type = DataType::f32,
-      .reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none,
-      .message_size = {size},
-  };
-}
-
 Topology nodes_of(int nodes, int ranks_per_node) {
   return {.nodes = nodes, .ranks_per_node = ranks_per_node, .ranks = nodes * ranks_per_node};
 }
@@ -48,7 +39,7 @@ class HierarchicalLowLatency : public testing::TestWithParam<Collective> {
   }
   [[nodiscard]] std::string reason(const Topology& topology, const std::string& parameters,
                                    std::uint64_t size = 256) const {
-    return by_levels_.supports(problem_of(GetParam(), size), topology, {}, variant(parameters))
+    return by_levels_.supports(f32_problem(GetParam(), size), topology, {}, variant(parameters))
         .reason();
   }
 
@@ -76,7 +67,7 @@ TEST_P(HierarchicalLowLatency, SaysWhyItCannot) {
   EXPECT_EQ(reason(grid, across + ",format=line,slots=4,stores=cached"),
             "inside a node: its parameters are format, slots, stores, taken_back");
   EXPECT_NE(reason(grid, across + "," + settings, (32 << 10) + 24), "");
-  Problem captured = problem_of(GetParam(), 256);
+  Problem captured = f32_problem(GetParam(), 256);
   captured.graph_capture = true;
   EXPECT_EQ(by_levels_.supports(captured, grid, {}, variant(good_)).reason(),
             "it runs on the processor; no device graph can hold it");
@@ -85,17 +76,17 @@ TEST_P(HierarchicalLowLatency, SaysWhyItCannot) {
 TEST_P(HierarchicalLowLatency, TriesEachFormatWithEachAlgorithmAcross) {
   std::set<std::string> across;
   std::set<std::string> formats;
-  const auto tried = by_levels_.variants(problem_of(GetParam(), 96), nodes_of(3, 2), {});
+  const auto tried = by_levels_.variants(f32_problem(GetParam(), 96), nodes_of(3, 2), {});
   for (const Variant& one : tried) {
     across.insert(word(one, "across"));
     formats.insert(word(one, "format"));
-    EXPECT_TRUE(by_levels_.supports(problem_of(GetParam(), 96), nodes_of(3, 2), {}, one))
+    EXPECT_TRUE(by_levels_.supports(f32_problem(GetParam(), 96), nodes_of(3, 2), {}, one))
         << to_string(one);
   }
   EXPECT_EQ(formats, (std::set<std::string>{"lines", "word", "poison"}));
   EXPECT_GE(across.size(), 3U);
   EXPECT_EQ(tried.size(), across.size() * formats.size());
-  EXPECT_EQ(by_levels_.variants(problem_of(GetParam(), 96), nodes_of(1, 6), {}).size(), 1U)
+  EXPECT_EQ(by_levels_.variants(f32_problem(GetParam(), 96), nodes_of(1, 6), {}).size(), 1U)
       << "one, which says why";
 }
 
@@ -151,7 +142,7 @@ TEST_P(HierarchicalLowLatency, NamesWhomEachRankWaitedFor) {
   run_ranks(
       4,
       [&](Communicator& communicator) {
-        const Problem problem = problem_of(GetParam(), 64);
+        const Problem problem = f32_problem(GetParam(), 64);
         const Variant one = by_levels_.variants(problem, topology_of(communicator, {}), {}).front();
         const bool has_blocks = GetParam() != Collective::all_reduce;
         std::vector<std::byte> send(GetParam() == Collective::all_gather ? 16 : 64);
@@ -189,7 +180,7 @@ TEST_P(HierarchicalLowLatency, RefusesUnevenNodesOnAllRanks) {
               try {
                 const auto operation = by_levels_.prepare(
                     communicator,
-                    {.problem = problem_of(GetParam(), 96), .buffers = {send, receive}},
+                    {.problem = f32_problem(GetParam(), 96), .buffers = {send, receive}},
                     variant(good_), soon_enough());
               } catch (const Error& error) {
                 EXPECT_THAT(error.what(), HasSubstr("as many ranks on each node"));
@@ -201,8 +192,8 @@ TEST_P(HierarchicalLowLatency, RefusesUnevenNodesOnAllRanks) {
 }
 
 TEST_P(HierarchicalLowLatency, CostsWhatItsLevelsCost) {
-  const Variant one = by_levels_.variants(problem_of(GetParam(), 480), nodes_of(2, 3), {}).front();
-  const Cost cost = by_levels_.cost(problem_of(GetParam(), 480), nodes_of(2, 3), one);
+  const Variant one = by_levels_.variants(f32_problem(GetParam(), 480), nodes_of(2, 3), {}).front();
+  const Cost cost = by_levels_.cost(f32_problem(GetParam(), 480), nodes_of(2, 3), one);
   const double rounds_inside = GetParam() == Collective::all_reduce ? 2 : 1;
   EXPECT_GE(cost.steps, rounds_inside + 1);
   // Inside, each of 3 ranks takes what two others give it: 160 bytes of an all_reduce, 160 of the
@@ -224,7 +215,7 @@ TEST(HierarchicalLowLatencyOfAllGather, AdaptingVariantsCoverThePlainOnes) {
       wide, variant("across=bruck,format=header,slots=4,stores=cached,taken_back=one_line")));
   EXPECT_FALSE(by_levels.covers(
       wide, variant("across=flat_pull,format=header,slots=4,stores=cached,taken_back=one_line")));
-  const Problem problem = problem_of(Collective::all_gather, 16 << 10);
+  const Problem problem = f32_problem(Collective::all_gather, 16 << 10);
   EXPECT_GT(by_levels.traits(problem, nodes_of(2, 2), wide).learning_calls, 0);
 }
 
@@ -243,7 +234,7 @@ TEST(DoubleTree, EachRankMovesTheMessageOnce) {
   for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
     const Implementation& tree =
         *find_implementation(catalogue, "cpu." + std::string(name_of(collective)) + "_double_tree");
-    const Problem problem = problem_of(collective, 1 << 20);
+    const Problem problem = f32_problem(collective, 1 << 20);
     const Variant variant = tree.variants(problem, topology, {}).front();
     const Cost cost = tree.cost(problem, topology, variant);
     EXPECT_EQ(cost.bytes_per_rank, size) << to_string(variant);
@@ -251,7 +242,7 @@ TEST(DoubleTree, EachRankMovesTheMessageOnce) {
     EXPECT_LE(cost.steps, 2 * (1 + 3)) << to_string(variant);
   }
   const Implementation& tree = *find_implementation(catalogue, "cpu.all_reduce_double_tree");
-  const Problem problem = problem_of(Collective::all_reduce, 1 << 20);
+  const Problem problem = f32_problem(Collective::all_reduce, 1 << 20);
   for (const int ranks : {3, 5, 6, 7, 8, 12}) {
     const Topology all = nodes_of(1, ranks);
     const Variant variant = tree.variants(problem, all, {}).front();

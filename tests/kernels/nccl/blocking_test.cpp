@@ -24,7 +24,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const std::string own_choice = "nccl.all_reduce";
 // A communicator's before any of a test: each rank finds its context in the tuner by one.
 constexpr int calls_of_its_own = 1;
 

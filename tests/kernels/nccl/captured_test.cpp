@@ -27,7 +27,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const std::string own_choice = "nccl.all_reduce";
 constexpr std::uint64_t bytes = 64 << 10;
 
 /// A queue whose work is done at once.

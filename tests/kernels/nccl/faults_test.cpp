@@ -26,8 +26,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-const std::string own_choice = "nccl.all_reduce";
-
 /// Of ranks that meet: the codes and words of what each threw.
 class Errors {
  public:

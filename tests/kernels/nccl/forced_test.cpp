@@ -21,8 +21,6 @@ using nccl::Algorithm;
 using nccl::Protocol;
 using testing::HasSubstr;
 
-const std::string own_choice = "nccl.all_reduce";
-
 class NcclForced : public testing::Test {
  protected:
   FakeNccl nccl_;

@@ -172,6 +172,9 @@ class SumCall {
   std::unique_ptr<Operation> operation_;
 };
 
+/// The variant that leaves everything to NCCL.
+inline const std::string own_choice = "nccl.all_reduce";
+
 inline std::string forced(const std::string& algorithm, const std::string& protocol, int channels) {
   return "nccl.all_reduce_forced{algorithm=" + algorithm + ",channels=" + std::to_string(channels) +
          ",protocol=" + protocol + "}";
