@@ -108,7 +108,7 @@ endfunction()
 # What a sweep, its answers and `colltune run` need: deploy/quickstart builds no more.
 add_custom_target(colltune_programs)
 
-# colltune_runs_once(TARGET…): what runs once a command, a trial or a sweep, and in no program of a user's. With sources joined,
+# colltune_runs_once(TARGET…): what runs once a command, a trial, a sweep or a recorded program. With sources joined,
 # optimising is most of what compiling costs: -Og takes half of -O3's time.
 function(colltune_runs_once)
   foreach(target IN LISTS ARGN)
