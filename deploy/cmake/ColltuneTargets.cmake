@@ -4,7 +4,8 @@
 
 # Where ccache is installed, compilers run behind it. Paths below the source tree count from there, so that another clone
 # finds what this one has compiled; the sloppiness is what ccache asks for where headers are precompiled. In depend mode a miss
-# reads no header twice, which saves a tenth of a first build.
+# reads no header twice, which saved 8 % of a first build; joined sources name their folders, so only a clone at the same path finds
+# theirs.
 find_program(COLLTUNE_CCACHE ccache)
 set(COLLTUNE_COMPILER_LAUNCHER "")
 if(COLLTUNE_CCACHE)
