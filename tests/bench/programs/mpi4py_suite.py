@@ -4,10 +4,13 @@
 """Do mpi4py's own tests end with colltune as without it?
 
   tests/bench/programs/mpi4py_suite.py FOLDER [--ranks 1,2,4] [--json FILE]
+  tests/bench/programs/mpi4py_suite.py FOLDER --mpich BUILT --build build/mpich
 
 FOLDER: mpi4py's sources, of the release that the interpreter has (`apt-get source mpi4py`, or its archive from PyPI). The whole
 suite, run without us, with the component for Open MPI, and under the preloaded library, with a planted table in which kernels of
-ours win everywhere, from a communicator's third call on. Exit code: 0 where a launch with colltune ends as the one without."""
+ours win everywhere, from a communicator's third call on. BUILT: the folder of mpi4py's modules built for MPICH
+(`MPICC=mpicc.mpich python3 setup.py build` makes build/lib.*), where there is no component. Exit code: 0 where a launch with
+colltune ends as the one without."""
 import argparse
 import json
 import os
@@ -29,7 +32,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release")
-    parser.add_argument("--mpirun", default="mpirun --oversubscribe")
+    parser.add_argument("--mpirun", help="mpirun --oversubscribe, or with --mpich mpiexec.mpich")
+    parser.add_argument("--mpich", type=pathlib.Path, metavar="BUILT")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--ranks", default="1,2,4")
     parser.add_argument("--without", default="", metavar="PATTERN", help="tests left out, as the suite's --exclude takes them")
@@ -37,6 +41,10 @@ def parse():
     options = parser.parse_args()
     if not (options.folder / "test/runtests.py").exists():
         parser.error(f"{options.folder} has no test/runtests.py; name the folder of mpi4py's sources")
+    if options.mpich and not (options.mpich / "mpi4py").is_dir():
+        parser.error(f"{options.mpich} has no mpi4py; name the folder that its build made, build/lib.*")
+    if not options.mpirun:
+        options.mpirun = "mpiexec.mpich" if options.mpich else "mpirun --oversubscribe"
     return options
 
 
@@ -44,11 +52,14 @@ def ways(options, table):
     """name -> (words for mpirun, words before the program)."""
     library = options.build.resolve() / "lib"
     settings = ["COLLTUNE_REPORT=1", "COLLTUNE_PATIENCE=0", f"COLLTUNE_TABLE={table}"]
-    return {
+    found = {
         "without": ([], []),
         "component": (["--mca", "mca_base_component_path", f"{library}/openmpi:SYSTEM_DEFAULT:USER_DEFAULT"], ["env", *settings]),
         "preloaded": ([], ["env", f"LD_PRELOAD={library}/preload/libcolltune_mpi.so", *settings]),
     }
+    if options.mpich:
+        del found["component"]
+    return found
 
 
 def launch(options, ranks, words, before):
@@ -59,6 +70,8 @@ def launch(options, ranks, words, before):
     environment = dict(os.environ)
     if os.geteuid() == 0:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if options.mpich:
+        environment["PYTHONPATH"] = str(options.mpich.resolve())
     begin = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=LONGEST,
