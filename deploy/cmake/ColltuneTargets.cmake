@@ -61,11 +61,6 @@ if(COLLTUNE_SANITIZE)
     target_compile_options(colltune_options INTERFACE -fno-sanitize=null,vptr,object-size,pointer-overflow
                            $<$<BOOL:$<TARGET_PROPERTY:COLLTUNE_IS_TEST>>:-fno-sanitize=alignment>)
   endif()
-  # Checks of addresses as calls, but in the kernels, whose loops the tests spend their time in: a seventh less to compile.
-  if(COLLTUNE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(colltune_options INTERFACE
-      $<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:NAME>,colltune_kernels>>:--param=asan-instrumentation-with-call-threshold=0>)
-  endif()
   target_link_options(colltune_options INTERFACE -fsanitize=${COLLTUNE_SANITIZE})
   # Links more than a hundred test programs in half the time.
   include(CheckLinkerFlag)
