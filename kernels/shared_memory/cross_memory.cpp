@@ -52,30 +52,4 @@ void write_memory(const ProcessMemory& to, std::size_t offset, std::span<const s
                {const_cast<std::byte*>(from.data()), from.size()});
 }
 
-void detect_cma(Communicator& communicator, Capability& capability, Deadline deadline) {
-  const int node = communicator.nodes()[static_cast<std::size_t>(communicator.rank())];
-  const auto neighbours = communicator.split(node, communicator.rank(), deadline);
-  const auto memory = neighbours->allocate(Bytes{sizeof(ProcessMemory)}, deadline);
-  // Each rank publishes a word of its own and reads all others'.
-  std::int64_t word = 1000 + neighbours->rank();
-  const ProcessMemory own = own_memory(std::as_bytes(std::span(&word, 1)));
-  std::memcpy(memory->part(neighbours->rank()).data(), &own, sizeof own);
-  neighbours->barrier(deadline);
-  std::int64_t failures = 0;
-  for (int rank = 0; rank < neighbours->size(); ++rank) {
-    ProcessMemory far;
-    std::memcpy(&far, memory->part(rank).data(), sizeof far);
-    std::int64_t seen = 0;
-    try {
-      read_memory(far, 0, std::as_writable_bytes(std::span(&seen, 1)));
-    } catch (const Error&) {
-      // The kernel or the container forbids it: this is what the probe tests for.
-    }
-    if (seen != 1000 + rank) ++failures;
-  }
-  // A barrier too: no rank's word may be destroyed while another still reads it.
-  if (neighbours->all_reduce_max(failures, deadline) == 0)
-    capability.features[std::string(cma_feature)] = "";
-}
-
 }  // namespace colltune

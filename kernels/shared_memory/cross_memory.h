@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "colltune/kernels/capability.h"
-#include "colltune/kernels/communicator.h"
+#include <string_view>
 
 namespace colltune {
 
@@ -26,7 +24,5 @@ void write_memory(const ProcessMemory& to, std::size_t offset, std::span<const s
 
 /// The capability's feature if every rank of the node can do that with every other rank's memory.
 inline constexpr std::string_view cma_feature = "memory.cma";
-/// Detects the feature by trying it. Collective.
-void detect_cma(Communicator& communicator, Capability& capability, Deadline deadline);
 
 }  // namespace colltune
