@@ -121,7 +121,7 @@ TEST_F(NcclConfigured, EfficiencyNeedsALibraryWithoutATuner) {
 class NcclConfiguredSupport : public NcclConfigured {
  protected:
   [[nodiscard]] static std::string why_not(const nccl::Places& places, const std::string& variant,
-                                           std::uint64_t bytes = 1 << 20) {
+                                           std::uint64_t message_size = 1 << 20) {
     const Implementations entries = FakeNccl::entries(places);
     const Variant parsed = parse_variant(variant);
     const Implementation& entry = *find_implementation(entries, parsed.implementation);
@@ -129,7 +129,7 @@ class NcclConfiguredSupport : public NcclConfigured {
         .collective = entry.collective(),
         .data_type = DataType::f32,
         .reduce_op = shape_of(entry.collective()).reduces ? ReduceOp::sum : ReduceOp::none,
-        .message_size = {bytes}};
+        .message_size = {message_size}};
     const PretendedGpus gpus(1);
     std::string why;
     gpus.run([&](Communicator& communicator) {
