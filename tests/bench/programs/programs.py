@@ -122,9 +122,11 @@ class Program:
 
 def programs(ranks, scale):
     return [
+        Program("conjugate gradients, 16 x 16", "conjugate_gradients", ["16", str(int(900 * scale))]),
         Program("conjugate gradients, 32 x 32", "conjugate_gradients", ["32", str(int(300 * scale))]),
         Program("conjugate gradients, 128 x 128", "conjugate_gradients", ["128", str(max(1, int(10 * scale)))]),
         Program("spectral solver, 8^3", "spectral_solver", ["8", str(int(8000 * scale))]),
+        Program("spectral solver, 16^3", "spectral_solver", ["16", str(max(1, int(800 * scale)))]),
         Program("spectral solver, 32^3", "spectral_solver", ["32", str(max(1, int(80 * scale)))]),
         Program("LAMMPS, 4,000 atoms, energies at each step", "lmp", ["-in", "in.lj", "-log", "log.lj", "-screen", "none"],
                 files={"in.lj": LAMMPS.format(cells=10, steps=max(1, int(300 * scale)))}, output="log.lj",
