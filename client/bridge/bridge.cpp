@@ -27,7 +27,6 @@
 #include "colltune/collectives/running_mpi.h"
 #include "colltune/kernels/catalogue.h"
 #include "launch_setting.h"
-#include "looks.h"
 #include "program_types.h"
 #include "set_up.h"
 
@@ -75,7 +74,9 @@ struct Process {
   std::set<std::string> said;  // guarded by mutex, as `report` and the next are
   bool has_said_failure = false;
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const std::chrono::nanoseconds begun = CallTimer::steady_now();
   std::atomic<std::int64_t> latest_set_up = 0;  // how long it took, ns
+  std::atomic<std::int64_t> all_set_ups = 0;
 };
 std::unique_ptr<Process> process;
 
@@ -187,9 +188,13 @@ void colltune_close(bool is_first_rank) {
   });
 }
 
-std::int64_t colltune_patience(int ranks_here) {
-  return colltune_wanted(process->settings.patience.count(), ranks_here > process->cores,
-                         process->latest_set_up.load(std::memory_order_relaxed));
+colltune_look colltune_own_look(std::int64_t spent, int ranks_here) {
+  const auto run = CallTimer::steady_now() - process->begun;
+  return colltune_look_of(spent, run.count(),
+                          {.patience = process->settings.patience.count(),
+                           .share_cores = ranks_here > process->cores,
+                           .latest_set_up = process->latest_set_up.load(std::memory_order_relaxed),
+                           .all_set_ups = process->all_set_ups.load(std::memory_order_relaxed)});
 }
 
 const char* colltune_fingerprint() { return process->fingerprint.c_str(); }
@@ -227,6 +232,7 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     }
     const auto took = CallTimer::steady_now() - begun;
     process->latest_set_up.store(took.count(), std::memory_order_relaxed);
+    process->all_set_ups.fetch_add(took.count(), std::memory_order_relaxed);
     if (done.rank == 0)
       for (const std::string& line : done.lines) say_once(line);
     made->executor = std::move(done.executor);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "looks.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,10 +43,9 @@ void colltune_close(bool is_first_rank);
 /* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open.
  */
 const char* colltune_fingerprint(void);
-/* How long this rank wants a communicator's ranks to be in the library's collectives before it is
-   set up, ns; 0 on all ranks or on none. `ranks_here`: of the job on this host. Only after
-   colltune_open. */
-int64_t colltune_patience(int ranks_here);
+/* What this rank says in a look at a communicator in whose collectives it has spent `spent` ns.
+   `ranks_here`: of the job on this host. Only after colltune_open. */
+struct colltune_look colltune_own_look(int64_t spent, int ranks_here);
 /* Says once per process, on stderr, why the library's own collectives run. */
 void colltune_say(const char* why);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "colltune/kernels/catalogue.h"
@@ -27,15 +28,22 @@ std::size_t kind_of(Collective collective, DataType type, ReduceOp op, Counts co
 
 }  // namespace
 
+std::chrono::nanoseconds agreed_time(Communicator& communicator, std::chrono::nanoseconds own) {
+  const std::int64_t time = std::max<std::int64_t>(own.count(), 1);
+  return std::chrono::nanoseconds(-communicator.all_reduce_max(-time, no_deadline));
+}
+
 Executor::Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
-                   Choices choices, CallTimer::Now clock)
+                   Choices choices, CallTimer::Now clock, std::chrono::nanoseconds preparing)
     : communicator_(std::move(communicator)),
       catalogue_(catalogue),
       choices_(std::move(choices)),
       rows_(all_counts * collectives * types * operators),
+      is_priced_(preparing.count() > 0),
       path_(CallLog(*communicator_, no_deadline), choices_.entries.size(), clock) {
   for (const Choices::Row& row : choices_.rows)
     rows_[kind_of(row.collective, row.data_type, row.reduce_op, row.counts)] = &row;
+  path_.set_price(preparing);
 }
 
 Executor::~Executor() = default;
@@ -77,7 +85,10 @@ std::unique_ptr<Operation> Executor::prepare(std::uint16_t choice, const Call& f
                   to_string(entry.variant) + " is none of this build's kernels");
     Call with_capacity = first;
     with_capacity.capacity = entry.capacity;
-    return found->prepare(*communicator_, with_capacity, entry.variant, no_deadline);
+    const auto begun = CallTimer::steady_now();
+    auto operation = found->prepare(*communicator_, with_capacity, entry.variant, no_deadline);
+    if (is_priced_) path_.set_price(agreed_time(*communicator_, CallTimer::steady_now() - begun));
+    return operation;
   } catch (const RankMissing&) {
     throw;
   } catch (const Error& error) {  // on all ranks or none

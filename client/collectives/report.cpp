@@ -29,10 +29,12 @@ void Report::add(const Executor& executor) {
   for (std::size_t i = 0; i < executor.tallies().size(); ++i) {
     const Executor::Tally& tally = executor.tallies()[i];
     const CallTimes times = tally.made.estimate();
-    if (times.calls == 0 && times.timed == 0) continue;
+    if (times.calls == 0 && times.timed == 0 && tally.waited == 0) continue;
     Ran& sum = ran_[to_string(executor.choices().entries[i].variant)];
     sum.times += times;
     sum.saved += tally.saved;
+    sum.waited += tally.waited;
+    sum.missed += tally.missed;
   }
   for (std::size_t i = 0; i < left_.size(); ++i) left_[i] += executor.left()[i].estimate();
   for (const std::string& failure : executor.failures()) ++failures_[failure];
@@ -107,6 +109,11 @@ std::string Report::text(int rank) const {
     if (const CallTimes& times = left_[static_cast<std::size_t>(named.value)]; times.calls > 0)
       text += fmt::format("\n  {:>10} calls left to the library: {}{}", times.calls, named.name,
                           time_text(times));
+  for (const auto& [variant, ran] : all)
+    if (ran.waited > 0)
+      text += fmt::format(
+          "\n  {:>10} of these while it did not pay to prepare what saves {:.3f} ms in them: {}",
+          ran.waited, in_ms(ran.missed), variant);
   for (const auto& [ran_by, times] : meshes_)
     text += fmt::format("\n  {:>10} mesh reductions{}  {}", times.calls, time_text(times), ran_by);
   for (const auto& [ran_by, times] : persistent_)

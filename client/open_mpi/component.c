@@ -136,18 +136,19 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
 #undef STAND_ASIDE_UNLESS
 }
 
-/* Whether the ranks have spent so long in this communicator's collectives that setting it up may
-   pay; if not, when to look again. Collective, at the same call on all ranks: how large their calls
-   are does not count, since that may differ by mistake. The same on all ranks. */
+/* Whether the ranks have spent so long in this communicator's collectives, and have run so long,
+   that setting it up may pay; if not, when to look again. Collective, at the same call on all
+   ranks: how large their calls are does not count, since that may differ by mistake. The same on
+   all ranks. */
 static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* comm) {
   const int ranks_here = 1 + (int)ompi_process_info.num_local_peers;
-  struct colltune_look found = {module->spent, colltune_patience(ranks_here)};
-  if (0 == found.wanted) return true;
+  struct colltune_look found = colltune_own_look(module->spent, ranks_here);
+  if (0 == found.spent_wanted) return true;
   is_inside = true;
-  const int rc = module->lower.allreduce(MPI_IN_PLACE, &found, 2, MPI_INT64_T, MPI_SUM, comm,
-                                         module->lower.allreduce_module);
+  const int rc = module->lower.allreduce(MPI_IN_PLACE, &found, COLLTUNE_LOOK_WORDS, MPI_INT64_T,
+                                         MPI_SUM, comm, module->lower.allreduce_module);
   is_inside = false;
-  if (MPI_SUCCESS == rc && found.spent >= found.wanted) return true;
+  if (MPI_SUCCESS == rc && colltune_is_enough(found)) return true;
   module->next_look = colltune_next_look(module->calls, found);
   return false;
 }

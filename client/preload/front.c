@@ -184,18 +184,18 @@ static bool is_everywhere(struct known* known) {
   return known->is_everywhere;
 }
 
-/* Whether the ranks have spent so long in this communicator's collectives that setting it up may
-   pay; if not, when to look again. Collective, at the same call on all ranks. The same on all
-   ranks. */
+/* Whether the ranks have spent so long in this communicator's collectives, and have run so long,
+   that setting it up may pay; if not, when to look again. Collective, at the same call on all
+   ranks. The same on all ranks. */
 static bool is_worthwhile(struct known* known) {
   /* All ranks of the communicator are on this host. */
-  struct colltune_look found = {known->spent, colltune_patience(known->place.ranks)};
-  if (0 == found.wanted) return true;
+  struct colltune_look found = colltune_own_look(known->spent, known->place.ranks);
+  if (0 == found.spent_wanted) return true;
   is_inside = true;
-  const int rc =
-      library.allreduce(MPI_IN_PLACE, &found, 2, MPI_INT64_T, MPI_SUM, known->place.comm);
+  const int rc = library.allreduce(MPI_IN_PLACE, &found, COLLTUNE_LOOK_WORDS, MPI_INT64_T, MPI_SUM,
+                                   known->place.comm);
   is_inside = false;
-  if (MPI_SUCCESS == rc && found.spent >= found.wanted) return true;
+  if (MPI_SUCCESS == rc && colltune_is_enough(found)) return true;
   known->next_look = colltune_next_look(known->calls, found);
   return false;
 }

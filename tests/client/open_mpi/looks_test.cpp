@@ -20,8 +20,8 @@ std::vector<std::uint64_t> looks(std::int64_t each) {
   for (;;) {
     // The call at which ranks look is not over yet.
     const colltune_look found{.spent = static_cast<std::int64_t>(at.back() - 1) * each,
-                              .wanted = patience};
-    if (found.spent >= found.wanted) return at;
+                              .spent_wanted = patience};
+    if (colltune_is_enough(found)) return at;
     at.push_back(colltune_next_look(at.back(), found));
   }
 }
@@ -46,16 +46,51 @@ TEST(Looks, AreFewWhereCallsAreShort) {
 }
 
 TEST(Looks, NothingSpentIsNoDivisor) {
-  EXPECT_EQ(colltune_next_look(3, {.spent = 0, .wanted = patience}), 24U);
+  EXPECT_EQ(colltune_next_look(3, {.spent = 0, .spent_wanted = patience}), 24U);
+}
+
+TEST(Looks, WaitForWhatIsMissingMost) {
+  const colltune_look soon{.spent = 9, .spent_wanted = 10, .run = 50, .run_wanted = 60};
+  EXPECT_EQ(colltune_next_look(100, soon), 200U);
+  colltune_look late = soon;
+  late.run_wanted = 500;
+  EXPECT_EQ(colltune_next_look(100, late), 550U);
+  late.run = 0;
+  EXPECT_EQ(colltune_next_look(100, late), 800U);
+  EXPECT_FALSE(colltune_is_enough({.spent = 10, .spent_wanted = 10, .run = 59, .run_wanted = 60}));
+  EXPECT_FALSE(colltune_is_enough({.spent = 9, .spent_wanted = 10, .run = 60, .run_wanted = 60}));
+  EXPECT_TRUE(colltune_is_enough({.spent = 10, .spent_wanted = 10, .run = 60, .run_wanted = 60}));
 }
 
 TEST(Looks, MoreIsWantedWhereSettingUpTakesLonger) {
-  EXPECT_EQ(colltune_wanted(patience, false, 0), patience);
-  EXPECT_EQ(colltune_wanted(patience, false, 2'000'000), patience);
-  EXPECT_EQ(colltune_wanted(patience, false, 5'000'000), 15'000'000);
-  EXPECT_EQ(colltune_wanted(patience, true, 0), 40'000'000);
-  EXPECT_EQ(colltune_wanted(patience, true, 30'000'000), 90'000'000);
-  EXPECT_EQ(colltune_wanted(0, true, 30'000'000), 0);
+  const auto wanted = [](std::int64_t of_patience, bool share_cores, std::int64_t latest) {
+    return colltune_look_of(
+               7, 9, {.patience = of_patience, .share_cores = share_cores, .latest_set_up = latest})
+        .spent_wanted;
+  };
+  EXPECT_EQ(wanted(patience, false, 0), patience);
+  EXPECT_EQ(wanted(patience, false, 2'000'000), patience);
+  EXPECT_EQ(wanted(patience, false, 5'000'000), 15'000'000);
+  EXPECT_EQ(wanted(patience, true, 0), 40'000'000);
+  EXPECT_EQ(wanted(patience, true, 30'000'000), 90'000'000);
+  EXPECT_EQ(wanted(0, true, 30'000'000), 0);
+}
+
+TEST(Looks, AllSetUpsAreAFiftiethOfTheRun) {
+  const auto wanted = [](colltune_looking by) {
+    const colltune_look look = colltune_look_of(7, 9, by);
+    EXPECT_EQ(look.spent, 7);
+    EXPECT_EQ(look.run, 9);
+    return look.run_wanted;
+  };
+  EXPECT_EQ(wanted({.patience = patience}), 100'000'000) << "2 ms are expected";
+  EXPECT_EQ(wanted({.patience = patience, .share_cores = true}), 500'000'000);
+  EXPECT_EQ(wanted({.patience = patience, .latest_set_up = 1'000'000, .all_set_ups = 5'000'000}),
+            300'000'000);
+  EXPECT_EQ(wanted({.patience = patience / 10, .latest_set_up = 1'000'000}), 5'000'000);
+  EXPECT_EQ(wanted({.latest_set_up = 1'000'000, .all_set_ups = 5'000'000}), 0) << "no patience";
+  EXPECT_LE(wanted({.patience = 3'600'000'000'000, .all_set_ups = std::int64_t{1} << 50}),
+            100'000'000'000'000);
 }
 
 }  // namespace

@@ -131,6 +131,37 @@ TEST_F(CallPathTest, LeavesToTheLibraryWhatCannotBePrepared) {
   EXPECT_EQ(path.tallies().front().saved, std::chrono::nanoseconds());
 }
 
+TEST_F(CallPathTest, PreparesInTheCallByWhichItPays) {
+  path.set_price(std::chrono::nanoseconds(12));
+  EXPECT_FALSE(make(gather_of(16)));
+  EXPECT_FALSE(make(gather_of(4))) << "no choice's";
+  EXPECT_FALSE(make(gather_of(64)));
+  EXPECT_TRUE(make(gather_of(64))) << "15 ns would have been saved";
+  EXPECT_TRUE(make(gather_of(16)));
+  EXPECT_THAT(notes,
+              ElementsAre("prepare 64", "start", "wait", "rebind 16 root 0", "start", "wait"));
+  EXPECT_EQ(path.tallies().front().waited, 2U);
+  EXPECT_EQ(path.tallies().front().missed, std::chrono::nanoseconds(10));
+  EXPECT_EQ(path.tallies().front().made.calls, 2U);
+  EXPECT_EQ(path.tallies().front().saved, std::chrono::nanoseconds(10));
+  EXPECT_EQ(path.left()[static_cast<std::size_t>(Collective::gather)].calls, 3U);
+}
+
+TEST_F(CallPathTest, PreparesAtOnceOnceThatTakesLess) {
+  path.set_price(std::chrono::nanoseconds(1000));
+  EXPECT_FALSE(make(gather_of(16)));
+  path.set_price(std::chrono::nanoseconds(10));
+  EXPECT_TRUE(make(gather_of(16)));
+}
+
+TEST_F(CallPathTest, LeavesWhatPaysButCannotBePrepared) {
+  can_prepare = false;
+  path.set_price(std::chrono::nanoseconds(10));
+  for (int call = 0; call < 4; ++call) EXPECT_FALSE(make(gather_of(16)));
+  EXPECT_THAT(notes, ElementsAre("prepare 16"));
+  EXPECT_EQ(path.left()[static_cast<std::size_t>(Collective::gather)].calls, 4U);
+}
+
 TEST(CalledAsInPrograms, BindsTheLatestBuffersInEveryCall) {
   std::vector<std::string> notes;
   std::array<std::byte, 8> memory{};

@@ -19,6 +19,11 @@ namespace colltune {
 /// A wait inside a program ends when the others come, however late, or with the job.
 inline constexpr Deadline no_deadline = Deadline::max() - std::chrono::hours(1);
 
+/// What a collective step takes, of the `own` times of the ranks in it: the least, that of the rank
+/// which came last and waited for nobody. More than 0. Collective; waits as long as it takes.
+[[nodiscard]] std::chrono::nanoseconds agreed_time(Communicator& communicator,
+                                                   std::chrono::nanoseconds own);
+
 /// Runs the calls of one communicator on one rank. Not thread-safe: MPI forbids two collectives on
 /// one communicator at a time.
 class Executor {
@@ -26,9 +31,12 @@ class Executor {
   using Tally = CallPath::Tally;  ///< of one variant
 
   /// Collective. `communicator` has an abort flag that lets the library go on; `catalogue` outlives
-  /// this. `clock` times some of the calls; null: none.
+  /// this. `clock` times some of the calls; null: none. `preparing`: what it is thought to take,
+  /// the same on all ranks; once a variant was prepared, what that took counts. 0: each is prepared
+  /// in its first call, else in the one by which the table's times say that it pays.
   Executor(std::unique_ptr<Communicator> communicator, const Implementations& catalogue,
-           Choices choices, CallTimer::Now clock = nullptr);
+           Choices choices, CallTimer::Now clock = nullptr,
+           std::chrono::nanoseconds preparing = {});
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor();
@@ -76,6 +84,7 @@ class Executor {
   const Implementations& catalogue_;
   Choices choices_;
   std::vector<const Choices::Row*> rows_;  ///< by kind_of(); null: all left to the library
+  bool is_priced_;                         ///< preparing must pay
   CallPath path_;
   std::vector<std::string> failures_;
 };

@@ -33,6 +33,8 @@ class Report {
   struct Ran {
     CallTimes times;
     std::chrono::nanoseconds saved{};
+    std::uint64_t waited = 0;  ///< and `missed`: as of CallPath::Tally
+    std::chrono::nanoseconds missed{};
   };
   [[nodiscard]] std::string times_text() const;
 

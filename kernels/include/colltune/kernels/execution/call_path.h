@@ -31,7 +31,9 @@ class CallPath {
   /// The calls that one choice ran, on this rank.
   struct Tally {
     CallSamples made;
-    std::chrono::nanoseconds saved{};  ///< as measured by the sweep, not here
+    std::chrono::nanoseconds saved{};   ///< as measured by the sweep, not here
+    std::uint64_t waited = 0;           ///< calls left to the library until preparing it pays
+    std::chrono::nanoseconds missed{};  ///< what it would have saved in those
   };
   /// What was found for a call: programs repeat theirs.
   struct Found {
@@ -49,6 +51,11 @@ class CallPath {
         tallies_(choices),
         timer_(clock) {}
 
+  /// From now on a choice is prepared in the first call by which its calls would have saved
+  /// `of_preparing`, the same on all ranks; those before are left to the library. It is 0 at first:
+  /// a choice is prepared in its first call.
+  void set_price(std::chrono::nanoseconds of_preparing) noexcept { price_ = of_preparing; }
+
   /// Begins a call: writes it down and returns its choice, by `find(call)`, a Found, unless it is
   /// like the call before. `finish` ends it.
   template <class Find>
@@ -56,9 +63,10 @@ class CallPath {
     if (!(call == found_.call)) [[unlikely]] {
       found_ = find(call);
       is_bound_ = false;
+      awaited_ = may_run(found_.choice) ? library : std::exchange(found_.choice, library);
     }
     log_.write(found_.entry);
-    if (found_.choice == library) {
+    if (found_.choice == library && (awaited_ == library || !pays_now())) {
       leave(call.collective);
       return library;
     }
@@ -131,6 +139,22 @@ class CallPath {
     bool was_in_place = false;
     bool is_withdrawn = false;
   };
+  /// Whether the choice is prepared, or pays for that.
+  [[nodiscard]] bool may_run(std::uint16_t choice) const noexcept {
+    return choice == library || prepared_[choice - 1U].operation != nullptr ||
+           tallies_[choice - 1U].missed >= price_;
+  }
+  /// Whether preparing the choice that is waited for pays from this call on.
+  bool pays_now() noexcept {
+    Tally& tally = tallies_[awaited_ - 1U];
+    if (tally.missed + found_.saving < price_) {
+      ++tally.waited;
+      tally.missed += found_.saving;
+      return false;
+    }
+    found_.choice = std::exchange(awaited_, library);
+    return true;
+  }
   /// Binds, rebinds or prepares the operation of a call that is unlike the one before.
   template <class Prepare>
   bool take_up(std::uint16_t choice, const ProgramCall& call, bool in_place,
@@ -171,8 +195,10 @@ class CallPath {
   std::vector<Tally> tallies_;
   std::array<CallSamples, enum_names(Collective{}).size()> left_{};
   CallTimer timer_;
-  Call call_;                                  ///< of calls that are rebound
-  Operation* running_ = nullptr;               ///< of the call that was started last
+  std::chrono::nanoseconds price_{};  ///< of preparing a choice
+  std::uint16_t awaited_ = library;   ///< what would run the call that was begun last, if it paid
+  Call call_;                         ///< of calls that are rebound
+  Operation* running_ = nullptr;      ///< of the call that was started last
   std::span<const std::size_t> bound_blocks_;  ///< of that call
   bool is_bound_ = false;      ///< `running_` is bound to the call that was begun last
   bool was_in_place_ = false;  ///< that call
