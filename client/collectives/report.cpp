@@ -81,8 +81,8 @@ std::string Report::times_text() const {
 std::string Report::text(int rank) const {
   if (communicators_ == 0)
     return fmt::format(
-        "report of rank {}: no communicator was set up: none spent long enough in collectives "
-        "(COLLTUNE_PATIENCE), or nothing of the table runs there",
+        "report of rank {}: no communicator was set up: none spent long enough in collectives, or "
+        "the program ended too soon (COLLTUNE_PATIENCE), or nothing of the table runs there",
         rank);
   std::uint64_t calls = 0;
   std::chrono::nanoseconds saved{};
