@@ -33,16 +33,16 @@ struct colltune_looking {
 /* What a rank wants before a set-up; nothing without patience.
    Setting up pays once as much is saved as it takes, and winners save a third or so of what is
    spent in collectives. And nobody shall notice it in a program that ends soon: at a patience of 10
-   ms all set-ups take at most a fiftieth of the time that the process has run. It takes some
+   ms all set-ups take at most a hundredth of the time that the process has run. It takes some
    milliseconds, and several times as long where ranks share cores, as is known of this process once
    it has done it. */
 static inline struct colltune_look colltune_look_of(int64_t spent, int64_t run,
                                                     struct colltune_looking by) {
-  const int64_t guess = by.share_cores ? 10000000 : 2000000;
+  const int64_t guess = by.share_cores ? 20000000 : 5000000;
   const int64_t least = by.share_cores ? 4 * by.patience : by.patience;
   const int64_t next = by.latest_set_up > 0 ? by.latest_set_up : guess;
   const double longest = 1e14; /* the sum of many ranks is no more than an int64_t, either */
-  const double wanted = (double)(by.all_set_ups + next) * ((double)by.patience / 2e5);
+  const double wanted = (double)(by.all_set_ups + next) * ((double)by.patience / 1e5);
   struct colltune_look look = {spent, 0, run, 0};
   if (by.patience == 0) return look;
   look.spent_wanted = least > 3 * by.latest_set_up ? least : 3 * by.latest_set_up;

@@ -76,18 +76,18 @@ TEST(Looks, MoreIsWantedWhereSettingUpTakesLonger) {
   EXPECT_EQ(wanted(0, true, 30'000'000), 0);
 }
 
-TEST(Looks, AllSetUpsAreAFiftiethOfTheRun) {
+TEST(Looks, AllSetUpsAreAHundredthOfTheRun) {
   const auto wanted = [](colltune_looking by) {
     const colltune_look look = colltune_look_of(7, 9, by);
     EXPECT_EQ(look.spent, 7);
     EXPECT_EQ(look.run, 9);
     return look.run_wanted;
   };
-  EXPECT_EQ(wanted({.patience = patience}), 100'000'000) << "2 ms are expected";
-  EXPECT_EQ(wanted({.patience = patience, .share_cores = true}), 500'000'000);
+  EXPECT_EQ(wanted({.patience = patience}), 500'000'000) << "5 ms are expected";
+  EXPECT_EQ(wanted({.patience = patience, .share_cores = true}), 2'000'000'000);
   EXPECT_EQ(wanted({.patience = patience, .latest_set_up = 1'000'000, .all_set_ups = 5'000'000}),
-            300'000'000);
-  EXPECT_EQ(wanted({.patience = patience / 10, .latest_set_up = 1'000'000}), 5'000'000);
+            600'000'000);
+  EXPECT_EQ(wanted({.patience = patience / 10, .latest_set_up = 1'000'000}), 10'000'000);
   EXPECT_EQ(wanted({.latest_set_up = 1'000'000, .all_set_ups = 5'000'000}), 0) << "no patience";
   EXPECT_LE(wanted({.patience = 3'600'000'000'000, .all_set_ups = std::int64_t{1} << 50}),
             100'000'000'000'000);

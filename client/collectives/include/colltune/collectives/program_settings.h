@@ -19,7 +19,7 @@ struct ProgramSettings {
   ProgramNumerics numerics = ProgramNumerics::same_bits;  ///< COLLTUNE_NUMERICS
   /// COLLTUNE_PATIENCE, in milliseconds: what a communicator's ranks spend in the library's
   /// collectives before the component sets it up, which takes about as long; and what set-ups take
-  /// of a program's time: at 10 ms a fiftieth (bridge/looks.h).
+  /// of a program's time: at 10 ms a hundredth (bridge/looks.h).
   std::chrono::nanoseconds patience = std::chrono::milliseconds(10);
   bool reports = false;                                   ///< COLLTUNE_REPORT=1
   /// Open MPI reads a file of rules: OMPI_MCA_coll_tuned_ and coll_han_dynamic_rules_filename, or
