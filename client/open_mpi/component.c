@@ -67,10 +67,9 @@ typedef struct {
   struct place place; /* without an executor before it is set up, and if nothing of ours runs */
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
-  uint64_t calls;     /* until it is set up */
-  uint64_t next_look; /* at this call */
-  int64_t spent;      /* in the library's collectives until then, ns */
-  int64_t begun;      /* the latest of them */
+  uint64_t calls;                    /* until it is set up */
+  uint64_t next_look;                /* at this call */
+  struct colltune_spending spending; /* in the library's collectives until then */
 } colltune_module;
 
 static void construct(colltune_module* module) {
@@ -80,8 +79,7 @@ static void construct(colltune_module* module) {
   module->is_set_up = false;
   module->calls = 0;
   module->next_look = COLLTUNE_FIRST_LOOK;
-  module->spent = 0;
-  module->begun = 0;
+  memset(&module->spending, 0, sizeof module->spending);
 }
 
 static void destruct(colltune_module* module) {
@@ -142,7 +140,7 @@ static void stand_aside(colltune_module* module, struct ompi_communicator_t* com
    all ranks. */
 static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* comm) {
   const int ranks_here = 1 + (int)ompi_process_info.num_local_peers;
-  struct colltune_look found = colltune_own_look(module->spent, ranks_here);
+  struct colltune_look found = colltune_own_look(module->spending.spent, ranks_here);
   if (0 == found.spent_wanted) return true;
   is_inside = true;
   const int rc = module->lower.allreduce(MPI_IN_PLACE, &found, COLLTUNE_LOOK_WORDS, MPI_INT64_T,
@@ -170,7 +168,7 @@ static colltune_executor* executor_of_new(colltune_module* module,
       return module->place.executor;
     }
   }
-  module->begun = colltune_now();
+  colltune_call_begins(&module->spending, module->calls);
   return NULL;
 }
 
@@ -202,7 +200,7 @@ static inline int passed_on(struct passing call, int result) {
     if (NULL != call.executor)
       colltune_finish(call.executor);
     else
-      call.module->spent += colltune_now() - call.module->begun;
+      colltune_call_ends(&call.module->spending);
   }
   return result;
 }

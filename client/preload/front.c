@@ -33,10 +33,9 @@ struct known {
   struct place place; /* without an executor before it is set up, and if nothing of ours runs */
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
-  uint64_t calls;     /* until it is set up */
-  uint64_t next_look; /* at this call */
-  int64_t spent;      /* in the library's collectives until then, ns */
-  int64_t begun;      /* the latest of them */
+  uint64_t calls;                    /* until it is set up */
+  uint64_t next_look;                /* at this call */
+  struct colltune_spending spending; /* in the library's collectives until then */
   struct known* next;
   struct known* previous;
 };
@@ -189,7 +188,7 @@ static bool is_everywhere(struct known* known) {
    ranks. The same on all ranks. */
 static bool is_worthwhile(struct known* known) {
   /* All ranks of the communicator are on this host. */
-  struct colltune_look found = colltune_own_look(known->spent, known->place.ranks);
+  struct colltune_look found = colltune_own_look(known->spending.spent, known->place.ranks);
   if (0 == found.spent_wanted) return true;
   is_inside = true;
   const int rc = library.allreduce(MPI_IN_PLACE, &found, COLLTUNE_LOOK_WORDS, MPI_INT64_T, MPI_SUM,
@@ -216,7 +215,7 @@ static void look(struct known* known) {
 static inline void pass_on(struct known* known) {
   if (NULL == known->place.executor && known->is_set_up) return;
   is_inside = true;
-  if (!known->is_set_up) known->begun = colltune_now();
+  if (!known->is_set_up) colltune_call_begins(&known->spending, known->calls);
 }
 static inline int passed_on(struct known* known, int result) {
   if (NULL == known->place.executor && known->is_set_up) return result;
@@ -224,7 +223,7 @@ static inline int passed_on(struct known* known, int result) {
   if (known->is_set_up)
     colltune_finish(known->place.executor);
   else
-    known->spent += colltune_now() - known->begun;
+    colltune_call_ends(&known->spending);
   return result;
 }
 

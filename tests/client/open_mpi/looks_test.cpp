@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "bridge/clock.h"
+
 namespace colltune {
 namespace {
 
@@ -47,6 +49,28 @@ TEST(Looks, AreFewWhereCallsAreShort) {
 
 TEST(Looks, NothingSpentIsNoDivisor) {
   EXPECT_EQ(colltune_next_look(3, {.spent = 0, .spent_wanted = patience}), 24U);
+}
+
+TEST(Spending, IsThatOfSomeCallsForAll) {
+  colltune_spending spending{};
+  std::int64_t weights = 0;
+  int timed = 0;
+  for (std::uint64_t call = 1; call <= 17'000; ++call) {
+    spending.begun = -1;
+    colltune_call_begins(&spending, call);
+    weights += spending.weight;
+    EXPECT_EQ(spending.begun != -1, spending.weight != 0);
+    if (spending.weight != 0) ++timed;
+    const std::int64_t before = spending.spent;
+    if (spending.weight != 0) spending.begun = colltune_now() - 1'000'000;
+    colltune_call_ends(&spending);
+    EXPECT_GE(spending.spent, before + spending.weight * 1'000'000);
+    if (call <= 64) {
+      EXPECT_EQ(spending.weight, 1) << "most communicators have no more calls";
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(weights), 17'000, 17);
+  EXPECT_LT(timed, 1'100);
 }
 
 TEST(Looks, WaitForWhatIsMissingMost) {
