@@ -359,7 +359,8 @@ def interrupts(lab, count):
 def two_sweeps(lab, count):
     """A second sweep on the same database is refused at once and told who holds it; the first does not notice."""
     for i in range(count):
-        sweep = Supervised(lab, f"two{i}")
+        # A busy machine takes seconds to launch the second one.
+        sweep = Supervised(lab, f"two{i}", budget_seconds=3 * quick_budget(lab))
         with sweep.run:
             require(sweep.await_trials(0.2), "the sweep was over too soon")
             owner = lab.ranks()[0]
@@ -403,7 +404,7 @@ def full_disk_once(lab, database, i):
     require(before, "nothing had been stored when the disk was full")
     with Run(lab, lab.supervise(database, lab.sweep(configuration, database))) as run:
         code = run.end(LONGEST)
-    require(code == 0, f"ended with {code} when there was room: {run.text('err')[-2000:]}")
+    require(code in (0, BUDGET_OVER), f"ended with {code} when there was room: {run.text('err')[-2000:]}")
     require(before.items() <= stored_trials(database).items(), "a finished trial was lost or changed")
     lab.require_ended(database, stored_trials(database))
     return {"stored_before": len(before), "stored_after": len(stored_trials(database))}
