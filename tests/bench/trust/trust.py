@@ -381,7 +381,7 @@ def parse():
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 30, 60, 300])
     arguments = parser.parse_args()
     if arguments.smoke:
-        small = {"keys": 8, "most_bytes": 4096, "seconds_per_key": 0.3, "seconds_per_key_in_launch": 0.2, "launches": 1,
+        small = {"keys": 8, "most_bytes": 4096, "seconds_per_key": 0.8, "seconds_per_key_in_launch": 0.2, "launches": 1,
                  "delays": [200], "sweeps": 2, "budget": 4, "trap_sizes": "64KiB", "trap_budget": 3, "budgets": [4],
                  "held_out_sizes": "512", "held_out_budget": 12}
         for name, value in small.items():
