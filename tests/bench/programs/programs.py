@@ -13,7 +13,8 @@ What a program finds must be the same: to the bit where it says so, else by its 
 hypervisor moves its virtual cores between near and far ones, and programs take other times there. So before and after each launch
 it is measured how long a cache line takes from core to core, and a ratio is of launches that met the same state, in the order of
 time: the median of the time without over the one with, its interval the median's at 95 % (of fewer than six pairs: their range).
-Many short launches tell more than few long ones. Holds where all results are right, and no program's interval lies wholly below
+Many short launches tell more than few long ones, but a program that ends within 0.5 s, or 2 s where ranks share cores, runs
+as without us (COLLTUNE_PATIENCE): what longer ones gain shows with a --scale of some 20 on 2 ranks and 6 on 4. Holds where all results are right, and no program's interval lies wholly below
 0.99. Exit code: 0 where it holds, 1 where it does not. On a quiet machine alone."""
 import argparse
 import dataclasses

@@ -165,7 +165,7 @@ TEST_F(NcclFaults, TheAbortFlagEndsACall) {
       errors.run(communicator, [&] { call.run(); });
     } else {
       // Not by a barrier: a rank that is still in it would end there.
-      begins.get_future().wait();
+      EXPECT_EQ(begins.get_future().wait_until(soon_enough()), std::future_status::ready);
       communicator.abort_flag().raise();
     }
   });
