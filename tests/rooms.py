@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The colltune authors
 # SPDX-License-Identifier: Apache-2.0
 """The rooms of the house: a folder of sources is a room, its public headers (include/…) included. Checks that a room includes
-only rooms below it, that no room has more than 25 sources, no source more than 600 lines, and no README more than 150.
+only rooms below it, that no room has more than 25 sources, no source more than 600 lines, no README more than 150, and that
+each README begins with its title.
 
   tests/rooms.py [ROOT]      exits with 1 and a line for each violation
 """
@@ -87,9 +88,12 @@ class House:
         for path in sorted(self.root.rglob("README.md")):
             if "build" in path.relative_to(self.root).parts:
                 continue
-            lines = path.read_text().count("\n")
+            text = path.read_text()
+            lines = text.count("\n")
             if lines > MOST_README_LINES:
                 self.fault(f"{path.relative_to(self.root)}: {lines} lines, at most {MOST_README_LINES}")
+            if not text.startswith("# "):
+                self.fault(f"{path.relative_to(self.root)}: does not begin with its title")
 
     def check_includes(self):
         for source in self.sources:

@@ -51,9 +51,13 @@ class PlantedTree(unittest.TestCase):
         self.write("daemon/attic/old.cpp", "")
         self.assertRegex(self.faults()[0], "daemon/attic/old.cpp: its folder is no room")
 
+    def test_finds_a_readme_without_its_title(self):
+        self.write("kernels/README.md", "| a row |\n# kernels\n")
+        self.assertEqual(self.faults(), ["kernels/README.md: does not begin with its title"])
+
     def test_finds_what_is_too_large(self):
         self.write("kernels/cpu/long.cpp", "\n" * (MOST_LINES + 1))
-        self.write("kernels/README.md", "\n" * (MOST_README_LINES + 1))
+        self.write("kernels/README.md", "# kernels" + "\n" * (MOST_README_LINES + 1))
         for number in range(MOST_FILES + 1):
             self.write(f"tests/client/many_{number}.cpp", "")
         self.assertEqual(sorted(self.faults()), [
