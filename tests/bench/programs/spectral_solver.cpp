@@ -1,68 +1,39 @@
 // SPDX-FileCopyrightText: The colltune authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An ordinary MPI program: heat in a periodic cube of N^3 points, a step by FFT, in slabs that are
+// An ordinary MPI program: heat in a periodic cube of N^3 points, a step by FFTW, in slabs that are
 // transposed by MPI_Alltoall. Ends with 0 if the field is right by the known decay of its modes.
 //
 //   mpirun -n 2 spectral_solver N STEPS      N: a power of two that the ranks divide
 
+#include <fftw3.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numbers>
-#include <utility>
 #include <vector>
 
 namespace {
 
 using Number = std::complex<double>;
 
-/// FFTs of one length.
-class Fft {
- public:
-  explicit Fft(std::size_t length) : length_(length), turns_(length / 2), reversed_(length) {
-    for (std::size_t i = 0; i < length / 2; ++i)
-      turns_[i] = std::polar(
-          1.0, -2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length));
-    for (std::size_t i = 1, j = 0; i < length; ++i) {
-      std::size_t bit = length / 2;
-      for (; (j & bit) != 0; bit /= 2) j ^= bit;
-      reversed_[i] = (j ^= bit);
-    }
-  }
-
-  /// Of `length` numbers, `stride` apart; backwards without the factor 1/length.
-  void run(Number* data, std::size_t stride, bool is_backwards) const {
-    for (std::size_t i = 0; i < length_; ++i)
-      if (i < reversed_[i]) std::swap(data[i * stride], data[reversed_[i] * stride]);
-    for (std::size_t half = 1; half < length_; half *= 2)
-      for (std::size_t start = 0; start < length_; start += 2 * half)
-        for (std::size_t i = 0; i < half; ++i) {
-          const Number turn = turns_[i * (length_ / (2 * half))];
-          Number& low = data[(start + i) * stride];
-          Number& high = data[(start + i + half) * stride];
-          const Number turned = high * (is_backwards ? std::conj(turn) : turn);
-          high = low - turned;
-          low += turned;
-        }
-  }
-
- private:
-  std::size_t length_;
-  std::vector<Number> turns_;
-  std::vector<std::size_t> reversed_;
+struct EndsPlan {
+  void operator()(fftw_plan_s* plan) const { fftw_destroy_plan(plan); }
 };
+using Plan = std::unique_ptr<fftw_plan_s, EndsPlan>;
 
 /// One rank's slab of the cube: n / ranks planes of n x n.
 class Cube {
  public:
-  Cube(std::size_t n, MPI_Comm comm) : n_(n), comm_(comm), fft_(n) {
+  Cube(std::size_t n, MPI_Comm comm) : n_(n), comm_(comm) {
     int ranks = 0;
     MPI_Comm_size(comm, &ranks);
     ranks_ = static_cast<std::size_t>(ranks);
@@ -71,11 +42,49 @@ class Cube {
     field_.resize(own_ * n * n);
     sent_.resize(field_.size());
     received_.resize(field_.size());
+    planes_forwards_ = plan(2, n, own_, FFTW_FORWARD);
+    planes_backwards_ = plan(2, n, own_, FFTW_BACKWARD);
+    // Of one plane after the transposition: each of its columns.
+    columns_forwards_ = plan(1, n, 1, FFTW_FORWARD);
+    columns_backwards_ = plan(1, n, 1, FFTW_BACKWARD);
   }
 
   [[nodiscard]] std::size_t own() const { return own_; }
   /// Plane, row, column.
   Number& at(std::size_t z, std::size_t y, std::size_t x) { return field_[(z * n_ + y) * n_ + x]; }
+  std::vector<Number>& field() { return field_; }
+
+  /// Afterwards at(y, z, x).
+  void forwards() {
+    run(planes_forwards_, 0);
+    transpose();
+    for (std::size_t y = 0; y < own_; ++y) run(columns_forwards_, y);
+  }
+  void backwards() {
+    for (std::size_t y = 0; y < own_; ++y) run(columns_backwards_, y);
+    transpose();
+    run(planes_backwards_, 0);
+  }
+
+ private:
+  /// In place; of one dimension: `n` columns of a plane. An estimated plan is the same in each
+  /// launch, and with it the last bits.
+  Plan plan(int dimensions, std::size_t n, std::size_t planes, int direction) {
+    const auto length = static_cast<int>(n);
+    const std::array lengths{length, length};
+    const bool is_plane = dimensions == 2;
+    const int count = is_plane ? static_cast<int>(planes) : length;
+    const int stride = is_plane ? 1 : length;
+    const int distance = is_plane ? length * length : 1;
+    auto* const data = reinterpret_cast<fftw_complex*>(field_.data());
+    return Plan(fftw_plan_many_dft(dimensions, lengths.data(), count, data, nullptr, stride,
+                                   distance, data, nullptr, stride, distance, direction,
+                                   FFTW_ESTIMATE | FFTW_UNALIGNED));
+  }
+  void run(const Plan& plan, std::size_t plane) {
+    auto* const data = reinterpret_cast<fftw_complex*>(&at(plane, 0, 0));
+    fftw_execute_dft(plan.get(), data, data);
+  }
 
   /// Planes become rows: afterwards at(y, z, x).
   void transpose() {
@@ -92,35 +101,18 @@ class Cube {
                       &received_[from * block_ + (z * own_ + y) * n_], n_ * sizeof(Number));
   }
 
-  void forwards() {
-    for (std::size_t z = 0; z < own_; ++z) {
-      for (std::size_t y = 0; y < n_; ++y) fft_.run(&at(z, y, 0), 1, false);
-      for (std::size_t x = 0; x < n_; ++x) fft_.run(&at(z, 0, x), n_, false);
-    }
-    transpose();
-    for (std::size_t y = 0; y < own_; ++y)
-      for (std::size_t x = 0; x < n_; ++x) fft_.run(&at(y, 0, x), n_, false);
-  }
-  void backwards() {
-    for (std::size_t y = 0; y < own_; ++y)
-      for (std::size_t x = 0; x < n_; ++x) fft_.run(&at(y, 0, x), n_, true);
-    transpose();
-    for (std::size_t z = 0; z < own_; ++z) {
-      for (std::size_t y = 0; y < n_; ++y) fft_.run(&at(z, y, 0), 1, true);
-      for (std::size_t x = 0; x < n_; ++x) fft_.run(&at(z, 0, x), n_, true);
-    }
-  }
-
- private:
   std::size_t n_;
   MPI_Comm comm_;
-  Fft fft_;
   std::size_t ranks_ = 1;
   std::size_t own_ = 0;
   std::size_t block_ = 0;  ///< numbers for each rank
   std::vector<Number> field_;
   std::vector<Number> sent_;
   std::vector<Number> received_;
+  Plan planes_forwards_;
+  Plan planes_backwards_;
+  Plan columns_forwards_;
+  Plan columns_backwards_;
 };
 
 double square_of_frequency(std::size_t i, std::size_t n) {
@@ -157,18 +149,22 @@ int main(int argc, char** argv) {
   for (std::size_t z = 0; z < cube.own(); ++z)
     for (std::size_t y = 0; y < n; ++y)
       for (std::size_t x = 0; x < n; ++x) cube.at(z, y, x) = start(first + z, y, x);
+  // What a step leaves of each mode.
+  const auto points = static_cast<double>(n * n * n);
+  std::vector<double> left;
+  left.reserve(cube.field().size());
+  for (std::size_t y = 0; y < cube.own(); ++y)
+    for (std::size_t z = 0; z < n; ++z)
+      for (std::size_t x = 0; x < n; ++x)
+        left.push_back(
+            std::exp(-time_step * (square_of_frequency(first + y, n) + square_of_frequency(z, n) +
+                                   square_of_frequency(x, n))) /
+            points);
   MPI_Barrier(MPI_COMM_WORLD);
   const auto begin = std::chrono::steady_clock::now();
-  const auto points = static_cast<double>(n * n * n);
   for (int step = 0; step < steps; ++step) {
     cube.forwards();
-    for (std::size_t y = 0; y < cube.own(); ++y)
-      for (std::size_t z = 0; z < n; ++z)
-        for (std::size_t x = 0; x < n; ++x)
-          cube.at(y, z, x) *=
-              std::exp(-time_step * (square_of_frequency(first + y, n) + square_of_frequency(z, n) +
-                                     square_of_frequency(x, n))) /
-              points;
+    for (std::size_t i = 0; i < left.size(); ++i) cube.field()[i] *= left[i];
     cube.backwards();
   }
   const double seconds =
