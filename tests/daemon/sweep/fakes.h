@@ -50,6 +50,9 @@ struct Behaviour {
   Collective collective = Collective::all_reduce;
   std::string family = "fake";
   bool is_baseline = false;
+  /// Of a plan of one cell: others wait in vain for a rank of it, so its calls have no more time
+  /// than the policy gives every call. Those of the rest have plenty, however busy the machine is.
+  bool is_waited_for = false;
   bool is_emulated = false;
   bool meets_other_builds = false;
   std::vector<Variant> variants;  ///< empty: one without parameters
@@ -151,6 +154,10 @@ class Fake final : public Implementation {
                         .meets_other_builds = behaviour.meets_other_builds}),
         behaviour_(std::move(behaviour)) {}
 
+  /// Or for the rank on which its ground has ended.
+  [[nodiscard]] bool is_waited_for() const {
+    return behaviour_.is_waited_for || behaviour_.ground != nullptr;
+  }
   [[nodiscard]] std::vector<Variant> variants(const Problem& problem, const Topology&,
                                               const Capability&) const override {
     if (behaviour_.variants_for) return behaviour_.variants_for(problem);

@@ -120,11 +120,11 @@ TEST(Measure, AResultLeftFromTheCallBeforeIsWrong) {
 }
 
 TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_prepare = [](int rank, int) {
-                                                 if (rank == 1)
-                                                   throw Error(StatusCode::internal, "not here");
-                                               }}});
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "bad", .is_waited_for = true, .at_prepare = [](int rank, int) {
+                      if (rank == 1) throw Error(StatusCode::internal, "not here");
+                    }}});
   const auto result = measure(implementations, 3, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
@@ -132,7 +132,8 @@ TEST(Measure, OneRankThatThrowsInPrepareBecomesAVote) {
 }
 
 TEST(Measure, AMissingImplementationOnARankIsAFault) {
-  const auto full = fakes::make({{.name = "base", .is_baseline = true}, {.name = "b"}});
+  const auto full =
+      fakes::make({{.name = "base", .is_baseline = true}, {.name = "b", .is_waited_for = true}});
   const auto plan = plan_of(full, 2);
   const auto lacking = fakes::make({{.name = "base", .is_baseline = true}});
   std::vector<Measurement> measurements;
@@ -159,7 +160,7 @@ TEST_P(Throwing, OneRankThatThrowsEndsTheVariantAndTheCellGoesOn) {
   const auto raise = [bad_call = bad_call](int rank, int call) {
     if (rank == 1 && call == bad_call) throw std::runtime_error("planted");
   };
-  fakes::Behaviour bad{.name = "bad"};
+  fakes::Behaviour bad{.name = "bad", .is_waited_for = true};
   (in_start ? bad.at_start : bad.at_wait) = raise;
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true}, bad, {.name = "c"}});
@@ -196,7 +197,7 @@ TEST_P(NotThereOnOneRank, IsSoOnAllAndTheCellGoesOn) {
   const auto absent = [](int rank, int call) {
     if (rank == 1 && call == 0) throw UnavailableHere("the library has none");
   };
-  fakes::Behaviour one{.name = "a"};
+  fakes::Behaviour one{.name = "a", .is_waited_for = true};
   (GetParam() ? one.at_prepare : one.at_wait) = absent;
   const auto implementations =
       fakes::make({{.name = "base", .is_baseline = true}, one, {.name = "c"}});
@@ -221,11 +222,11 @@ TEST(Measure, AFaultOnAnotherRankCountsMoreThanWhatIsNotThere) {
 }
 
 TEST(Measure, ARankThatHangsBeyondTheLimitIsTimedOut) {
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "slow", .at_wait = [](int rank, int call) {
-                                                 if (rank == 1 && call == 3)
-                                                   std::this_thread::sleep_for(500ms);
-                                               }}});
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "slow", .is_waited_for = true, .at_wait = [](int rank, int call) {
+                      if (rank == 1 && call == 3) std::this_thread::sleep_for(1s);
+                    }}});
   const auto result = measure(implementations, 2, impatient_policy());
   EXPECT_EQ(result.measurements.at(0).outcome, Outcome::ok) << result.measurements[0].detail;
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::timed_out);

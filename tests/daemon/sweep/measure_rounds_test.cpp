@@ -249,11 +249,11 @@ TEST_P(Starts, AreTheOnesAskedForAndAreRecorded) {
 
 TEST_P(Starts, AFaultOnOneRankKeepsTheOthersInStep) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs 2 cores";
-  const auto implementations = fakes::make(
-      {{.name = "base", .is_baseline = true}, {.name = "bad", .at_start = [](int rank, int call) {
-                                                 if (rank == 1 && call == 5)
-                                                   throw std::runtime_error("planted");
-                                               }}});
+  const auto implementations =
+      fakes::make({{.name = "base", .is_baseline = true},
+                   {.name = "bad", .is_waited_for = true, .at_start = [](int rank, int call) {
+                      if (rank == 1 && call == 5) throw std::runtime_error("planted");
+                    }}});
   SweepPlan plan = plan_of(implementations, 2);
   plan.synchronization = GetParam();
   const auto result = measure(implementations, plan, 2, impatient_policy());

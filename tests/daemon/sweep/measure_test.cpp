@@ -206,11 +206,11 @@ TEST(Soak, ARareFaultOfAWinnerIsFoundAndTheNextOneIsSoakedInstead) {
 }
 
 TEST(Soak, AWinnerThatThrowsIsOut) {
-  const auto implementations =
-      fakes::make({{.name = "base", .is_baseline = true},
-                   {.name = "bad", .family = "other", .at_wait = [](int rank, int call) {
-                      if (rank == 0 && call == 60) throw std::runtime_error("planted");
-                    }}});
+  const auto implementations = fakes::make(
+      {{.name = "base", .is_baseline = true},
+       {.name = "bad", .family = "other", .is_waited_for = true, .at_wait = [](int rank, int call) {
+          if (rank == 0 && call == 60) throw std::runtime_error("planted");
+        }}});
   const auto result =
       measure(implementations, soaked_plan(implementations, 2, 80), 2, impatient_policy());
   EXPECT_EQ(result.measurements.at(1).outcome, Outcome::failed);
