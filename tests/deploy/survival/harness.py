@@ -38,6 +38,7 @@ class Lab:
         self.colltune = str(programs / "colltune")
         self.faults = faults
         self.mpirun = mpirun
+        self.started_in = None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="colltune-survival-"))
         self.environment = dict(os.environ, **{MARK: str(self.folder)})
         if os.getuid() == 0:
@@ -58,6 +59,15 @@ class Lab:
         return [*self.mpirun, "-n", str(ranks), self.agent, "sweep", "--allow-oversubscribe", "--call-limit",
                 str(self.call_limit),
                 "--config", configuration, "--db", str(database), *options]
+
+    def start_takes(self):
+        """Seconds from a launch to its plan, once measured."""
+        if self.started_in is None:
+            with Run(self, self.sweep(self.configure("start"), self.folder / "start.db", "--dry-run")) as run:
+                code = run.end(60)
+            require(code == 0, f"the plan ended with {code}: {run.text('err')}")
+            self.started_in = time.monotonic() - run.begin
+        return self.started_in
 
     def supervise(self, database, sweep, *options):
         return [self.agent, "supervise", "--db", str(database), *options, "--", *sweep]
