@@ -19,9 +19,10 @@ enum class MallocRegime {
 /// Reads COLLTUNE_MALLOC: "fresh", "grown", or unset for "grown". Throws Error(invalid_argument).
 [[nodiscard]] MallocRegime read_malloc_regime();
 
-/// Brings the allocator into the regime: allocates, touches and frees one block just below glibc's
-/// greatest threshold (32 MiB). It sets no option, so the user's own variables still apply. Call
-/// before MPI_Init and before there are threads.
+/// Brings the allocator into the regime: allocates and frees one block just below glibc's greatest
+/// threshold (32 MiB), touched in between where another allocator may keep its pages. It sets no
+/// option, so the user's own variables still apply. Call before MPI_Init and before there are
+/// threads.
 void prepare_malloc(MallocRegime regime);
 
 /// The allocator of this process and the user's settings of it, by name: "malloc" -> "glibc 2.36",
