@@ -331,7 +331,7 @@ def supervisors(lab, count):
             sweep.run.end(10)
         require_sound(sweep.database)
         require(before.items() <= stored_trials(sweep.database).items(), "a finished trial was lost or changed")
-        if lab.show("sweeps", sweep.database)[0]["state"] in ("complete", "partial"):
+        if lab.ends_of_sweeps(sweep.database)[0] in ("complete", "budget"):
             continue  # its launch came to the sweep's end before it was ended: another one
         sweep.run = sweep.start()
         with sweep.run:

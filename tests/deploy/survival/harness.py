@@ -60,10 +60,15 @@ class Lab:
                 str(self.call_limit),
                 "--config", configuration, "--db", str(database), *options]
 
+    def started_here(self, command):
+        """The command line that starts a sweep's command line where this lab starts sweeps."""
+        return command
+
     def start_takes(self):
-        """Seconds from a launch to its plan, once measured."""
+        """Seconds of a launch that only plans, once measured."""
         if self.started_in is None:
-            with Run(self, self.sweep(self.configure("start"), self.folder / "start.db", "--dry-run")) as run:
+            plan = self.sweep(self.configure("start", sizes="4KiB"), self.folder / "start.db", "--dry-run")
+            with Run(self, self.started_here(plan)) as run:
                 code = run.end(60)
             require(code == 0, f"the plan ended with {code}: {run.text('err')}")
             self.started_in = time.monotonic() - run.begin
@@ -79,12 +84,15 @@ class Lab:
         require(code == 0, f"colltune show {what} ended with {code}: {run.text('err')}")
         return json.loads(run.text("out"))
 
+    def ends_of_sweeps(self, database):
+        return [end_of(sweep) for sweep in self.show("sweeps", database)]
+
     def require_ended(self, database, stored):
         """One sweep, which ended in order: with its whole plan, or with what its budget allowed."""
         sweeps = self.show("sweeps", database)
         require(len(sweeps) == 1, f"{len(sweeps)} sweeps instead of one")
         sweep = sweeps[0]
-        end = json.loads(sweep["summary"] or "{}").get("end")
+        end = end_of(sweep)
         require((sweep["state"], end) in (("complete", "complete"), ("partial", "budget")), f"not ended in order: {sweep}")
         trials = len({(key, variant, is_twin) for _, key, variant, is_twin, _ in stored})
         require(end == "budget" or trials == sweep["planned_trials"], f"{trials} trials of {sweep['planned_trials']}")
@@ -114,6 +122,11 @@ class Lab:
 
     def _is_ours(self, entry):
         return f"{MARK}={self.folder}".encode() in environment_of(entry.name).split(b"\0")
+
+
+def end_of(sweep):
+    """How a sweep that `show` tells of ended; None: not in order."""
+    return json.loads(sweep["summary"] or "{}").get("end")
 
 
 def environment_of(pid):

@@ -63,6 +63,9 @@ class Hosts(Lab):
         """A command line of this machine for one of a host's."""
         return [str(SOURCE / "deploy/lab"), "on", host, *map(str, command)]
 
+    def started_here(self, command):
+        return self.on("lab0", command)
+
     def processes(self):
         """Of all hosts, but those that every host has."""
         found = []
