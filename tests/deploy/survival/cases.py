@@ -34,7 +34,7 @@ QUICK = {"collectives": ["all_reduce", "all_gather", "reduce_scatter", "broadcas
 def quick_budget(lab):
     """Seconds of a sweep of QUICK. A test's is shorter than a figure's: the same happens, at fewer moments. But a busy machine
     takes seconds to start, of the budget."""
-    return 10 if lab.is_full else max(4, 1.5 + 4 * lab.start_takes())
+    return 10 if lab.is_full else max(4, 1.5 + 2.5 * lab.start_takes())
 
 
 def quick_takes(lab):
@@ -367,7 +367,7 @@ def two_sweeps(lab, count):
     """A second sweep on the same database is refused at once and told who holds it; the first does not notice."""
     for i in range(count):
         # A busy machine takes seconds to launch the second one.
-        sweep = Supervised(lab, f"two{i}", budget_seconds=3 * quick_budget(lab))
+        sweep = Supervised(lab, f"two{i}", budget_seconds=2 * quick_budget(lab))
         with sweep.run:
             require(sweep.await_trials(0.2), "the sweep was over too soon")
             owner = lab.ranks()[0]
