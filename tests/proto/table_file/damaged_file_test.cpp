@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 #include "colltune/model/fitted/variant_fits.h"
@@ -73,15 +74,23 @@ TEST(DamagedTableFile, NoLengthButItsOwnIsTaken) {
   EXPECT_FALSE(read_all(sound + '\0'));
 }
 
+constexpr std::array<unsigned char, 5> odd_values{0x00, 0x01, 0x7f, 0x80, 0xff};
+// In turn where exceptions are slow.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t values_a_byte = 2;
+#else
+constexpr std::size_t values_a_byte = odd_values.size();
+#endif
+
 /// Whoever makes such a file also makes its digests: then only the checks of its numbers help.
 TEST(DamagedTableFile, NoNumberLeadsOutOfTheFileEvenWithSoundDigests) {
   for (const bool has_fits : {false, true}) {
     const std::string sound = small_file(has_fits);
     int refused = 0;
     for (std::size_t at = 0; at < sound.size(); ++at)
-      for (const unsigned char value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      for (std::size_t i = 0; i < values_a_byte; ++i) {
         std::string damaged = sound;
-        damaged[at] = static_cast<char>(value);
+        damaged[at] = static_cast<char>(odd_values[(at + i) % odd_values.size()]);
         if (damaged == sound) continue;
         sign(damaged);
         if (!read_all(damaged)) ++refused;
