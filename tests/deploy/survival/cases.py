@@ -332,7 +332,8 @@ def supervisors(lab, count):
         require_sound(sweep.database)
         require(before.items() <= stored_trials(sweep.database).items(), "a finished trial was lost or changed")
         if lab.ends_of_sweeps(sweep.database)[0] in ("complete", "budget"):
-            continue  # its launch came to the sweep's end before it was ended: another one
+            require(i < 10 * count, "each launch came to the sweep's end before it was ended")
+            continue
         sweep.run = sweep.start()
         with sweep.run:
             sweep.finish()
