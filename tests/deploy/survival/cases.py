@@ -368,7 +368,7 @@ def two_sweeps(lab, count):
     """A second sweep on the same database is refused at once and told who holds it; the first does not notice."""
     for i in range(count):
         # A busy machine takes seconds to launch the second one.
-        sweep = Supervised(lab, f"two{i}", budget_seconds=2 * quick_budget(lab))
+        sweep = Supervised(lab, f"two{i}", budget_seconds=3 * quick_budget(lab))
         with sweep.run:
             require(sweep.await_trials(0.2), "the sweep was over too soon")
             owner = lab.ranks()[0]
