@@ -11,10 +11,16 @@
 
 namespace colltune {
 
+constexpr const char* snapshot_ending = ".snapshot";
+
 std::filesystem::path snapshot_path(const std::filesystem::path& path) {
   auto snapshot = path;
-  snapshot += ".snapshot";
+  snapshot += snapshot_ending;
   return snapshot;
+}
+
+bool is_named_as_snapshot(const std::filesystem::path& path) {
+  return path.extension() == snapshot_ending;
 }
 
 namespace db {

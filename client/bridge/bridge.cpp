@@ -55,8 +55,8 @@ namespace {
 
 /// What this process keeps from MPI_Init to MPI_Finalize: a component has nowhere else to keep it.
 struct Process {
-  explicit Process(ProgramSettings of)
-      : settings(std::move(of)), fingerprint(fingerprint_of(settings)) {}
+  Process(ProgramSettings of, std::chrono::nanoseconds when)
+      : settings(std::move(of)), fingerprint(fingerprint_of(settings)), begun(when) {}
 
   /// Made by the first set-up: most programs are short, and have none.
   const Implementations& known_kernels() {
@@ -74,7 +74,7 @@ struct Process {
   std::set<std::string> said;  // guarded by mutex, as `report` and the next are
   bool has_said_failure = false;
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
-  const std::chrono::nanoseconds begun = CallTimer::steady_now();
+  const std::chrono::nanoseconds begun;
   std::atomic<std::int64_t> latest_set_up = 0;  // how long it took, ns
   std::atomic<std::int64_t> all_set_ups = 0;
 };
@@ -115,10 +115,10 @@ Result guarded(Result otherwise, const Body& body) noexcept {
 /// Nothing if no table is named.
 std::optional<ProgramSettings> read_settings() {
   try {
-    if (const char* const table = launch_setting("COLLTUNE_TABLE");
+    if (const char* const table = colltune_launch_setting("COLLTUNE_TABLE");
         table == nullptr || *table == '\0')
       return {};
-    return read_program_settings(launch_setting);
+    return read_program_settings(colltune_launch_setting);
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + "; the library's own collectives run");
   }
@@ -164,7 +164,7 @@ std::size_t set_blocks(colltune_executor& executor, const int* counts, int ranks
 
 }  // namespace
 
-bool colltune_open(const char* built_for) {
+bool colltune_open(const char* built_for, std::int64_t begun) {
   return guarded(false, [&] {
     auto settings = read_settings();
     if (!settings) return false;  // no table is named
@@ -174,7 +174,7 @@ bool colltune_open(const char* built_for) {
                   fmt::format("this colltune was built for {}, and {} runs: the library's own "
                               "collectives run",
                               built_for, running));
-    process = std::make_unique<Process>(*settings);
+    process = std::make_unique<Process>(*settings, std::chrono::nanoseconds(begun));
     return true;
   });
 }

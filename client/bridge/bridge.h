@@ -36,8 +36,9 @@ enum colltune_outcome {
 
 /* Reads the settings from the environment, once per process. Returns whether to take part; if not
    although a table is named, a line on stderr says why. `built_for`: the MPI library
-   whose headers this was built with, "Open MPI 4.1" say. May be called before MPI_Init. */
-bool colltune_open(const char* built_for);
+   whose headers this was built with, "Open MPI 4.1" say. `begun`: when the process began its MPI,
+   in ns of clock.h. May be called before MPI_Init. */
+bool colltune_open(const char* built_for, int64_t begun);
 /* Prints the report, if one is asked for and this is the job's first rank. */
 void colltune_close(bool is_first_rank);
 /* What must be equal on all ranks, as text: the build and the settings. Only after colltune_open.

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "colltune/collectives/program_numerics.h"
@@ -448,22 +452,31 @@ int main(int argc, char** argv) {
     std::cerr << what_to_do;
     return exit_code_of(StatusCode::invalid_argument);
   }
-  add_run(program, run_options, code);
-  add_lookup(program, lookup_options);
-  add_explain(program, explain_options);
-  add_export(program, export_options);
-  add_check_export(program, check_options);
-  add_show(program, show_options, trace_options);
-  add_report(program, report_options);
-  add_crossover(program, crossover_options);
-  add_import(program, import_options);
-  add_diff(program, diff_options);
-  add_rollback(program, rollback_options);
-  add_quarantine(program, release_options);
-  add_ctring(add_predict(program, predict_options,
-                         with_example("colltune predict collectives.json\n"
-                                      "  colltune predict ctring --arch sm_90 --ranks 8")),
-             ctring_options, std::cout);
+  const std::vector<std::pair<std::string_view, std::function<void()>>> commands{
+      {"run", [&] { add_run(program, run_options, code); }},
+      {"lookup", [&] { add_lookup(program, lookup_options); }},
+      {"explain", [&] { add_explain(program, explain_options); }},
+      {"export", [&] { add_export(program, export_options); }},
+      {"check-export", [&] { add_check_export(program, check_options); }},
+      {"show", [&] { add_show(program, show_options, trace_options); }},
+      {"report", [&] { add_report(program, report_options); }},
+      {"crossover", [&] { add_crossover(program, crossover_options); }},
+      {"import", [&] { add_import(program, import_options); }},
+      {"diff", [&] { add_diff(program, diff_options); }},
+      {"rollback", [&] { add_rollback(program, rollback_options); }},
+      {"quarantine", [&] { add_quarantine(program, release_options); }},
+      {"predict", [&] {
+         add_ctring(add_predict(program, predict_options,
+                                with_example("colltune predict collectives.json\n"
+                                             "  colltune predict ctring --arch sm_90 --ranks 8")),
+                    ctring_options, std::cout);
+       }}};
+  // To describe all options takes longer than some commands: the others of a named one are left
+  // out.
+  const auto named = std::ranges::find(commands, std::string_view(argv[1]),
+                                       [](const auto& command) { return command.first; });
+  for (auto command = commands.begin(); command != commands.end(); ++command)
+    if (named == commands.end() || named == command) command->second();
   try {
     program.parse(argc, argv);
     const int of_output = finish_output();

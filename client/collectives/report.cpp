@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "colltune/collectives/program_defaults.h"
+
 namespace colltune {
 namespace {
 
@@ -79,11 +81,7 @@ std::string Report::times_text() const {
 }
 
 std::string Report::text(int rank) const {
-  if (communicators_ == 0)
-    return fmt::format(
-        "report of rank {}: no communicator was set up: none spent long enough in collectives, or "
-        "the program ended too soon (COLLTUNE_PATIENCE), or nothing of the table runs there",
-        rank);
+  if (communicators_ == 0) return fmt::format("report of rank {}: {}", rank, COLLTUNE_NONE_SET_UP);
   std::uint64_t calls = 0;
   std::chrono::nanoseconds saved{};
   for (const auto& [variant, ran] : ran_) {

@@ -24,6 +24,7 @@
 #include "bridge/clock.h"
 #include "bridge/first_in_process.h"
 #include "bridge/looks.h"
+#include "late_bridge.h"
 #include "peers.h"
 
 /* Below coll/cuda, which brings the data of devices into host memory first; above all that compute.
@@ -151,6 +152,21 @@ static bool is_worthwhile(colltune_module* module, struct ompi_communicator_t* c
   return false;
 }
 
+/* Whether every rank of the communicator has loaded what runs its calls, and the same of it. The
+   same on all ranks. */
+static bool is_loaded_everywhere(colltune_module* module, struct ompi_communicator_t* comm) {
+  const int64_t own = colltune_load();
+  int64_t words[2] = {own, -own};
+  is_inside = true;
+  const int rc = module->lower.allreduce(MPI_IN_PLACE, words, 2, MPI_INT64_T, MPI_MIN, comm,
+                                         module->lower.allreduce_module);
+  is_inside = false;
+  if (MPI_SUCCESS == rc && 0 != words[0] && words[0] == -words[1]) return true;
+  if (0 != own && 0 == ompi_comm_rank(comm))
+    colltune_say("not all ranks of a communicator could load the same build of colltune");
+  return false;
+}
+
 /* The same as the next, before the communicator is set up. */
 static colltune_executor* executor_of_new(colltune_module* module,
                                           struct ompi_communicator_t* comm) {
@@ -158,7 +174,7 @@ static colltune_executor* executor_of_new(colltune_module* module,
   if (++module->calls == module->next_look) {
     const bool is_possible = is_everywhere(module, comm);
     if (!is_possible || is_worthwhile(module, comm)) {
-      if (is_possible) {
+      if (is_possible && is_loaded_everywhere(module, comm)) {
         is_inside = true;
         module->place.executor = colltune_set_up(comm, opal_progress);
         is_inside = false;
@@ -407,7 +423,7 @@ static int open_component(void) {
           stderr);
     return OMPI_ERR_NOT_AVAILABLE;
   }
-  if (!colltune_open(BUILT_FOR)) return OMPI_ERR_NOT_AVAILABLE;
+  if (!colltune_open(BUILT_FOR, colltune_now())) return OMPI_ERR_NOT_AVAILABLE;
   /* Sent along with what every rank tells of itself during MPI_Init, so that the others can see it
    * without this rank's help. */
   if (OPAL_SUCCESS != colltune_tell(modex_key, colltune_fingerprint()))

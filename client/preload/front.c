@@ -453,7 +453,7 @@ static const struct colltune_front front = {
 __attribute__((visibility("default"))) const struct colltune_front* colltune_front_open(
     const struct colltune_calls* calls) {
   library = *calls;
-  if (!colltune_open(COLLTUNE_BUILT_FOR)) return NULL;
+  if (!colltune_open(COLLTUNE_BUILT_FOR, colltune_now())) return NULL;
   seat = colltune_take_seat(colltune_fingerprint());
   if (COLLTUNE_NO_NAME == seat) {
     char text[256];

@@ -367,6 +367,26 @@ TEST_F(RunCommand, TakesTheTableThatWasMadeOfTheSameSnapshot) {
   const Result again = run({"--dry-run"});
   EXPECT_EQ(again.out, first.out);
   EXPECT_EQ(again.errors, first.errors);
+  // What a launch must know of it lies beside it, is taken, and is found again where it is damaged.
+  const std::string facts =
+      folder.file("home") + "/.cache/colltune/" + value_of(first, digest) + "-all.json";
+  std::string known_facts = testing::read_file(facts);
+  for (const std::string damaged : {"", "{}", R"({"build":"another","facts":{}})"}) {
+    std::ofstream(facts) << damaged;
+    const Result anew = run({"--dry-run"});
+    EXPECT_EQ(anew.out, first.out);
+    EXPECT_EQ(anew.errors, first.errors);
+    EXPECT_EQ(testing::read_file(facts), known_facts);
+  }
+  const std::string of_generation = "\"generation\":1,";
+  known_facts.replace(known_facts.find(of_generation), of_generation.size(), "\"generation\":7,");
+  std::ofstream(facts) << known_facts;
+  EXPECT_THAT(run({"--dry-run"}).errors, HasSubstr("(generation 7, "));
+  std::filesystem::remove(facts);
+  EXPECT_THAT(run({"--dry-run"}).errors, HasSubstr("(generation 1, "));
+  EXPECT_EQ(run({"--dry-run", "--numerics", "library"}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("home") + "/.cache/colltune/" +
+                                      value_of(first, digest) + "-library.json"));
   // Another generation is another table.
   const std::vector more{
       decided(2048, "cpu.all_reduce_one_shot{n=2}", "colltune", "any", Collective::all_reduce)};
@@ -396,11 +416,12 @@ TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {
   Result shown = run_without_decisions({"--dry-run", "--record", folder.file("t.ctr")});
   EXPECT_EQ(shown.code, 2);
   EXPECT_THAT(shown.errors, HasSubstr("--record: this installation has no recorder for Open MPI"));
-  std::ofstream(root() + "/lib/openmpi/mca_coll_colltune_recorder.so") << "x";
+  std::filesystem::create_directories(root() + "/lib/openmpi-recorder");
+  std::ofstream(root() + "/lib/openmpi-recorder/mca_coll_colltune_recorder.so") << "x";
   shown = run_without_decisions({"--dry-run", "--record", folder.file("t.ctr")});
   EXPECT_EQ(shown.code, 0) << shown.errors;
   EXPECT_EQ(shown.out, "export OMPI_MCA_mca_base_component_path='" + root() +
-                           "/lib/openmpi:SYSTEM_DEFAULT:USER_DEFAULT'\n"
+                           "/lib/openmpi-recorder:SYSTEM_DEFAULT:USER_DEFAULT'\n"
                            "export OMPI_MCA_coll_colltune_trace='" +
                            folder.file("t.ctr") + "'\n");
   // Nothing is written for such a launch, so it needs no folder for it.
@@ -411,7 +432,9 @@ TEST_F(RunCommand, RecordsWithDecisionsAndWithout) {
   EXPECT_EQ(shown.code, 0) << shown.errors;
   EXPECT_THAT(shown.out, HasSubstr("export OMPI_MCA_coll_colltune_table="));
   EXPECT_THAT(shown.out, HasSubstr("export COLLTUNE_TRACE='" + folder.file("t.ctr") + "'\n"));
-  EXPECT_EQ(shown.out.find("component_path"), shown.out.rfind("component_path"));
+  EXPECT_EQ(
+      value_of(shown, "OMPI_MCA_mca_base_component_path"),
+      root() + "/lib/openmpi-recorder:" + root() + "/lib/openmpi:SYSTEM_DEFAULT:USER_DEFAULT");
 }
 
 }  // namespace

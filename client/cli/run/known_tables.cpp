@@ -56,15 +56,20 @@ std::string text_of(const struct stat& status) {
 
 }  // namespace
 
+std::optional<std::string> state_of_build() {
+  const auto program = status_of("/proc/self/exe");
+  if (!program) return std::nullopt;
+  return digest_of_text(text_of(*program));
+}
+
 std::optional<std::string> state_of_snapshot(const std::filesystem::path& snapshot,
                                              const std::string& asked) {
   const auto status = status_of(snapshot);
-  // Another build may make another table of the same decisions.
-  const auto program = status_of("/proc/self/exe");
-  if (!status || !program) return std::nullopt;
+  const auto build = state_of_build();
+  if (!status || !build) return std::nullopt;
   if (std::time(nullptr) - status->st_ctim.tv_sec < settled_after_seconds) return std::nullopt;
   return digest_of_text(fmt::format("{}\n{}\n{}\n{}", std::filesystem::absolute(snapshot).string(),
-                                    text_of(*status), text_of(*program), asked));
+                                    text_of(*status), *build, asked));
 }
 
 std::optional<std::string> KnownTables::find(const std::string& state) const {

@@ -8,6 +8,10 @@
 
 namespace colltune {
 
+/// The program that runs, as it is now: 32 hexadecimal digits. Another build may make another table
+/// of the same decisions, and find other facts in it.
+[[nodiscard]] std::optional<std::string> state_of_build();
+
 /// A snapshot of a database as it is now, with what a launch asks of it: 32 hexadecimal digits.
 /// A snapshot is never changed, only replaced, so this changes whenever its content does. Empty if
 /// the file is not there, or so new that another one could take its place unseen.

@@ -6,15 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "colltune/vocabulary/decision_set.h"
 #include "source/origin.h"
+#include "table_facts.h"
 
 namespace colltune {
 
-/// The decisions of a launch, and the table file that its ranks read.
+/// The table file that a launch's ranks read, and what it says.
 struct LaunchTable {
-  DecisionSet set;  ///< of ordinary calls, in one environment
-  std::string environment_digest;
+  TableFacts facts;
   std::string digest;  ///< of the table
   std::string bytes;   ///< of the file; empty: it lies in the launch's folder already
   /// What to remember it by (KnownTables) once it lies there; empty: not to be remembered.
@@ -26,9 +25,10 @@ struct LaunchTable {
                                                   const std::string& digest);
 
 /// The decisions of `origin` for ordinary calls, in `environment` (empty: the only one). A table
-/// that was made of the same snapshot before is taken from `folder`. Throws Error(not_found) if
-/// there is none, Error(invalid_argument) if they are of several environments and none is chosen.
+/// that was made of the same snapshot before is taken from `folder`. `without_sums`: as
+/// find_table_facts has it. Throws Error(not_found) if there is none, Error(invalid_argument) if
+/// they are of several environments and none is chosen.
 [[nodiscard]] LaunchTable read_launch_table(const Origin& origin, const std::string& environment,
-                                            const std::filesystem::path& folder);
+                                            bool without_sums, const std::filesystem::path& folder);
 
 }  // namespace colltune

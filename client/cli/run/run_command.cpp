@@ -21,6 +21,7 @@
 #include "known_tables.h"
 #include "launch_table.h"
 #include "launched.h"
+#include "table_facts.h"
 #include "tuned_launch.h"
 
 namespace colltune {
@@ -84,9 +85,9 @@ fs::path trace_file(const std::string& typed) {
 /// What the options ask for.
 struct Prepared {
   TunedLaunch launch;
-  /// What it is made of; none if it only records. Kept until this process is the command: to free
-  /// it takes a millisecond.
+  /// What it is made of; none if it only records.
   std::optional<LaunchTable> table;
+  bool without_sums = false;  ///< in the table's facts
 };
 Prepared prepare(const RunOptions& options) {
   const Runners runners = find_runners(fs::read_symlink("/proc/self/exe"));
@@ -96,16 +97,17 @@ Prepared prepare(const RunOptions& options) {
   Prepared prepared;
   TunedLaunch& launch = prepared.launch;
   if (has_decisions || options.trace.empty()) {
-    prepared.table = read_launch_table(origin, options.environment, folder_of(options));
-    launch = make_tuned_launch(*prepared.table, runners,
-                               {.numerics = options.numerics,
-                                .memory = options.memory,
-                                .reports = !options.is_quiet && options.comparisons == 0,
-                                .folder = folder_of(options),
-                                .is_folder_everywhere = !options.files.empty(),
-                                .is_preloaded = options.is_preloaded,
-                                .command = options.command},
-                               own_variable);
+    const LaunchWishes wishes{.numerics = options.numerics,
+                              .memory = options.memory,
+                              .reports = !options.is_quiet && options.comparisons == 0,
+                              .folder = folder_of(options),
+                              .is_folder_everywhere = !options.files.empty(),
+                              .is_preloaded = options.is_preloaded,
+                              .command = options.command};
+    prepared.without_sums = leaves_sums_to_library(wishes, own_variable);
+    prepared.table =
+        read_launch_table(origin, options.environment, prepared.without_sums, wishes.folder);
+    launch = make_tuned_launch(*prepared.table, runners, wishes, own_variable);
   }
   if (!options.trace.empty())
     add_recording(launch, runners, trace_file(options.trace), own_variable);
@@ -171,8 +173,11 @@ int run_run(const RunOptions& options, std::ostream& out, std::ostream& log) {
   const std::string script =
       options.dry_run.empty() ? std::string() : print_variables(tuned.variables, options.dry_run);
   if (!tuned.files.empty()) write_files(tuned, folder_of(options), log);
-  if (prepared.table && prepared.table->state)
-    KnownTables(folder_of(options)).remember(*prepared.table->state, prepared.table->digest);
+  if (prepared.table && prepared.table->state) {
+    const LaunchTable& table = *prepared.table;
+    KnownTables(folder_of(options)).remember(*table.state, table.digest);
+    KeptFacts(folder_of(options), table.digest, prepared.without_sums).write(table.facts);
+  }
   if (!options.is_quiet)
     for (const std::string& line : tuned.lines) log << "colltune run: " << line << '\n';
   if (!options.dry_run.empty()) {

@@ -9,20 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <functional>
-#include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "colltune/apply/open_mpi_algorithms.h"
-#include "colltune/apply/settings.h"
 #include "colltune/collectives/program_numerics.h"
-#include "colltune/export/export_mpi_environment.h"
-#include "colltune/export/export_open_mpi.h"
 #include "colltune/export/export_open_mpi_han.h"
-#include "colltune/vocabulary/collective.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -42,36 +34,19 @@ constexpr const char* han_priority = "OMPI_MCA_coll_han_priority";
 constexpr const char* tuner = "NCCL_TUNER_PLUGIN";
 constexpr const char* preload_variable = "LD_PRELOAD";
 
-bool reduces(const Decision& decision) {
-  const Problem& problem = decision.key.problem;
-  return problem.kind != ProblemKind::collective || shape_of(problem.collective).reduces;
-}
-
-/// The environment in which the table's decisions were measured; null if it is not known.
-const Environment* environment_of(const LaunchTable& table) {
-  for (const auto& [digest, environment] : table.set.environments)
-    if (digest == table.environment_digest) return &environment;
-  return nullptr;
-}
-
-/// How many keys have a winner that displaced the default and runs so, in the decisions that
-/// were made for `family`.
-std::size_t count_winners(const LaunchTable& table, std::string_view family,
-                          const std::function<bool(const Decision&)>& runs_so) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(table.set.decisions, [&](const Decision& one) {
-        return one.family == family && one.verdict == Verdict::displaced && !one.ranked.empty() &&
-               runs_so(one);
-      }));
-}
-
-/// Lets Open MPI find our components beside its own.
-void add_component_path(Variables& variables, const Runners& runners,
+/// Lets Open MPI find our component in `folder` beside its own.
+void add_component_path(Variables& variables, const fs::path& folder,
                         const FindVariable& variable) {
+  const auto found =
+      std::ranges::find_if(variables, [](const auto& one) { return one.first == component_path; });
+  if (found != variables.end()) {
+    found->second = folder.string() + ':' + found->second;
+    return;
+  }
   const char* const own = variable(component_path);
-  variables.emplace_back(component_path,
-                         runners.component_folder.string() + ':' +
-                             (own == nullptr ? "SYSTEM_DEFAULT:USER_DEFAULT" : std::string(own)));
+  variables.emplace_back(
+      component_path,
+      folder.string() + ':' + (own == nullptr ? "SYSTEM_DEFAULT:USER_DEFAULT" : std::string(own)));
 }
 
 /// A setting of our components, as mpirun passes it on to all hosts. A variable that the user has
@@ -113,11 +88,7 @@ class Maker {
         runners_(runners),
         wishes_(wishes),
         variable_(variable),
-        numerics_(numerics_of(wishes, variable)) {
-    if (numerics_ != name_of(ProgramNumerics::library)) return;
-    without_sums_ = table.set;
-    std::erase_if(without_sums_->decisions, reduces);
-  }
+        numerics_(numerics_of(wishes, variable)) {}
 
   TunedLaunch make() {
     const fs::path table = table_file_in(wishes_.folder, table_.digest);
@@ -132,13 +103,9 @@ class Maker {
           fmt::format("nothing of this table can run in a program: {}", fmt::join(why_not, "; ")));
     if (!table_.bytes.empty()) made_.files.emplace_back(table, table_.bytes);
     if (std::string malloc = use_malloc(); !malloc.empty()) does.push_back(std::move(malloc));
-    std::set<std::string> worlds;
-    for (const Decision& decision : table_.set.decisions)
-      worlds.insert(describe(decision.key.topology));
     made_.lines = {
         fmt::format("{}; decided for {} (generation {}, digest {})", fmt::join(does, "; "),
-                    fmt::join(worlds, ", "), table_.set.generation.number,
-                    table_.digest.substr(0, 12)),
+                    table_.facts.worlds, table_.facts.generation, table_.digest.substr(0, 12)),
         fmt::format("not in this launch: {}",
                     why_not.empty() ? "nothing" : fmt::to_string(fmt::join(why_not, "; ")))};
     return std::move(made_);
@@ -155,15 +122,12 @@ class Maker {
 
   /// colltune's kernels for processors, by the component.
   LaunchPart use_component(const fs::path& table) {
-    const std::size_t winners = count_winners(table_, any_family, [&](const Decision& one) {
-      return settings_to_apply(one.ranked.front(), one.key.problem, environment_of(table_)).by ==
-             ApplyBy::component;
-    });
+    const std::size_t winners = table_.facts.component_keys;
     if (winners == 0) return {"", "colltune's kernels (none displaced the default)"};
     if (wishes_.is_preloaded) return preload(table, winners);
     if (runners_.component_folder.empty())
       return {"", "colltune's kernels (this installation has no component for Open MPI)"};
-    add_component_path(made_.variables, runners_, variable_);
+    add_component_path(made_.variables, runners_.component_folder, variable_);
     set_component("table", table.string());
     set_component("table_digest", table_.digest);
     if (!wishes_.numerics.empty()) set_component("numerics", wishes_.numerics);
@@ -187,19 +151,9 @@ class Maker {
             ""};
   }
 
-  /// Rules for a component of Open MPI that were proven to change something, or why there are none.
-  struct Rules {
-    std::string text;
-    int changed = 0, keys = 0;
-    std::string why_not;  ///< empty: there are some
-  };
-
   /// Open MPI's own algorithms, where they are not its default.
   LaunchPart use_open_mpi() {
-    const Environment* const environment = environment_of(table_);
-    const auto release =
-        environment == nullptr ? std::nullopt : open_mpi_release_of(environment->mpi_library);
-    if (!release)
+    if (!table_.facts.has_rules_release)
       return {"", "Open MPI's rules (not measured with a release that we write them for)"};
     const bool has_several = may_have_several_hosts(wishes_.command, variable_);
     if (!wishes_.is_folder_everywhere && has_several)
@@ -207,8 +161,11 @@ class Maker {
           "",
           "Open MPI's rules (each rank reads their file, and the launch may have several hosts: "
           "name a folder that all see with --files)"};
-    const Rules algorithms = tuned_rules(*release);
-    const Rules han = has_several ? han_rules(*release) : Rules{.why_not = "of one host"};
+    const LaunchRules algorithms =
+        unless_users(table_.facts.algorithms, std::array{rules_switch, rules_file});
+    const LaunchRules han =
+        has_several ? unless_users(table_.facts.han, std::array{han_switch, han_file, han_priority})
+                    : LaunchRules{.why_not = "of one host"};
     // Rules for algorithms also change what coll/han calls inside, which was measured without any:
     // so a launch has the one or the other, whichever says more.
     if (han.why_not.empty() && (!algorithms.why_not.empty() || han.changed > algorithms.changed)) {
@@ -228,73 +185,29 @@ class Maker {
   }
 
   /// A file of rules, named by what it is made of: another launch may read it meanwhile.
-  fs::path write(const Rules& rules, std::string_view ending) {
+  fs::path write(const LaunchRules& rules, std::string_view ending) {
     fs::path file = wishes_.folder / fmt::format("{}-{}.{}", table_.digest.substr(0, 32),
                                                  numerics_.empty() ? "all" : numerics_, ending);
     made_.files.emplace_back(file, rules.text);
     return file;
   }
 
-  /// What rules may say: nothing of sums where the library's own order is demanded.
-  [[nodiscard]] const DecisionSet& decisions_for_rules() const {
-    return without_sums_ ? *without_sums_ : table_.set;
-  }
-  [[nodiscard]] std::string first_of_the_users(std::span<const char* const> names) const {
+  /// None where the user has set one of these variables himself.
+  [[nodiscard]] LaunchRules unless_users(const LaunchRules& rules,
+                                         std::span<const char* const> names) const {
     const auto own = std::ranges::find_if(names, [&](const char* name) { return is_set(name); });
-    return own == names.end() ? std::string() : fmt::format("{} is yours", *own);
-  }
-
-  /// Rules for coll/tuned.
-  [[nodiscard]] Rules tuned_rules(OpenMpiRelease release) const {
-    if (const std::string own = first_of_the_users(std::array{rules_switch, rules_file});
-        !own.empty())
-      return {.why_not = own};
-    try {
-      const OpenMpiExport made = export_open_mpi(decisions_for_rules(), release);
-      if (made.changed == 0)
-        return {
-            .why_not =
-                made.not_worth_it == 0
-                    ? "no algorithm was proven to beat its default"
-                    : "what its other algorithms gain is not worth a look at rules in each call"};
-      return {.text = print_open_mpi_rules(made.rules, release, made.comment),
-              .changed = made.changed,
-              .keys = made.keys};
-    } catch (const Error& error) {
-      if (error.code() != StatusCode::not_found) throw;
-      return {.why_not = "nothing was decided for its own algorithms"};
-    }
-  }
-
-  /// Rules for coll/han, which serves several hosts.
-  [[nodiscard]] Rules han_rules(OpenMpiRelease release) const {
-    if (release != OpenMpiRelease::v4_1)
-      return {.why_not = "no rules for coll/han of this release"};
-    if (const std::string own = first_of_the_users(std::array{han_switch, han_file, han_priority});
-        !own.empty())
-      return {.why_not = own};
-    try {
-      const OpenMpiHanExport made = export_open_mpi_han(decisions_for_rules(), release);
-      if (made.changed == 0) return {.why_not = "coll/han was not proven to beat the default"};
-      return {.text = print_han_rules(made.rules, made.comment),
-              .changed = made.changed,
-              .keys = made.keys};
-    } catch (const Error& error) {
-      if (error.code() != StatusCode::not_found) throw;
-      return {.why_not = "coll/han was not measured"};
-    }
+    if (own == names.end()) return rules;
+    return {.why_not = fmt::format("{} is yours", *own)};
   }
 
   /// malloc as the decisions were measured with, in the variables that the user has not set.
   /// Returns what it does; empty: nothing was set there either.
   std::string use_malloc() {
-    const Environment* const environment = environment_of(table_);
-    if (environment == nullptr) return {};
     std::vector<std::string> names;
-    for (auto& [name, value] : malloc_variables_of(*environment)) {
+    for (const auto& [name, value] : table_.facts.malloc_variables) {
       if (is_set(name.c_str())) continue;
       names.push_back(name);
-      set(std::move(name), std::move(value));
+      set(name, value);
     }
     if (names.empty()) return {};
     return fmt::format(
@@ -306,8 +219,7 @@ class Maker {
 
   /// NCCL's algorithms, by the tuner.
   LaunchPart use_tuner(const fs::path& table) {
-    const std::size_t winners = count_winners(
-        table_, "nccl", [](const Decision& one) { return one.ranked.front().family == "nccl"; });
+    const std::size_t winners = table_.facts.nccl_keys;
     if (winners == 0) return {"", "NCCL (no choice displaced its own)"};
     if (runners_.nccl_tuner.empty()) return {"", "NCCL (this installation has no tuner for it)"};
     if (is_set(tuner)) return {"", fmt::format("NCCL ({} is yours)", tuner)};
@@ -324,8 +236,7 @@ class Maker {
   const Runners& runners_;
   const LaunchWishes& wishes_;
   const FindVariable& variable_;
-  std::string numerics_;                     ///< empty: the component's default
-  std::optional<DecisionSet> without_sums_;  ///< where the library's own order is demanded
+  std::string numerics_;  ///< empty: the component's default
   TunedLaunch made_;
 };
 
@@ -355,8 +266,10 @@ Runners find_runners(const fs::path& program) {
   for (const char* const folder : {"lib/openmpi", COLLTUNE_LIBRARY_FOLDER "/colltune/openmpi"})
     if (runners.component_folder.empty() && fs::exists(root / folder / component_file))
       runners.component_folder = root / folder;
-  runners.has_recorder =
-      !runners.component_folder.empty() && fs::exists(runners.component_folder / recorder_file);
+  for (const char* const folder :
+       {"lib/openmpi-recorder", COLLTUNE_LIBRARY_FOLDER "/colltune/openmpi-recorder"})
+    if (runners.recorder_folder.empty() && fs::exists(root / folder / recorder_file))
+      runners.recorder_folder = root / folder;
   for (const char* const folder : {"lib/preload", COLLTUNE_LIBRARY_FOLDER "/colltune/preload"})
     if (const fs::path file = root / folder / preloaded_file;
         runners.preloaded.empty() && fs::exists(file))
@@ -387,6 +300,10 @@ bool may_have_several_hosts(const std::vector<std::string>& command, const FindV
   });
 }
 
+bool leaves_sums_to_library(const LaunchWishes& wishes, const FindVariable& variable) {
+  return numerics_of(wishes, variable) == name_of(ProgramNumerics::library);
+}
+
 TunedLaunch make_tuned_launch(const LaunchTable& table, const Runners& runners,
                               const LaunchWishes& wishes, const FindVariable& variable) {
   if (!wishes.memory.empty()) (void)parse_bytes(wishes.memory);
@@ -398,13 +315,11 @@ TunedLaunch make_tuned_launch(const LaunchTable& table, const Runners& runners,
 
 void add_recording(TunedLaunch& launch, const Runners& runners, const fs::path& trace,
                    const FindVariable& variable) {
-  if (!runners.has_recorder)
+  if (runners.recorder_folder.empty())
     throw Error(StatusCode::failed_precondition,
                 fmt::format("--record: this installation has no recorder for Open MPI ({})",
                             recorder_file));
-  if (std::ranges::none_of(launch.variables,
-                           [](const auto& one) { return one.first == component_path; }))
-    add_component_path(launch.variables, runners, variable);
+  add_component_path(launch.variables, runners.recorder_folder, variable);
   add_component_setting(launch.variables, "trace", trace.string(), variable);
   launch.lines.push_back(fmt::format(
       "the program's collective calls are recorded in {}, which its first rank writes at the end",

@@ -17,7 +17,7 @@ struct Runners {
   std::filesystem::path component_folder;  ///< of mca_coll_colltune.so
   std::filesystem::path nccl_tuner;        ///< libnccl-tuner-colltune.so
   std::filesystem::path preloaded;         ///< libcolltune_mpi.so
-  bool has_recorder = false;               ///< mca_coll_colltune_recorder.so is there, too
+  std::filesystem::path recorder_folder;   ///< of mca_coll_colltune_recorder.so
 };
 /// Beside the program whose path is `program`: as built, or as installed.
 [[nodiscard]] Runners find_runners(const std::filesystem::path& program);
@@ -49,7 +49,11 @@ struct TunedLaunch {
 [[nodiscard]] bool may_have_several_hosts(const std::vector<std::string>& command,
                                           const FindVariable& variable);
 
-/// The environment of a launch by the decisions of `table`. What the user has set himself stays:
+/// Whether reductions are to be the library's own: as wished, else as the user's environment says.
+/// Throws Error(invalid_argument) for numerics that are none.
+[[nodiscard]] bool leaves_sums_to_library(const LaunchWishes& wishes, const FindVariable& variable);
+
+/// The environment of a launch by the facts of `table`. What the user has set himself stays:
 /// where he names rules of Open MPI, a tuner of NCCL or a report, none of ours is named. Settings
 /// of the component are OMPI_MCA_ variables, which mpirun passes on to all hosts. What the user
 /// preloads comes behind libcolltune_mpi.so.

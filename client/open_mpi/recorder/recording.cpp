@@ -131,7 +131,7 @@ int world_rank() {
 
 bool colltune_recorder_open(int major, int minor) {
   return guarded(false, [&] {
-    const char* const file = launch_setting("COLLTUNE_TRACE");
+    const char* const file = colltune_launch_setting("COLLTUNE_TRACE");
     if (file == nullptr || *file == '\0') return false;
     const std::string built_for = fmt::format("Open MPI {}.{}", major, minor);
     if (const std::string running = running_mpi(); running != built_for)

@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -263,6 +265,63 @@ TEST_F(Component, CommunicatorsThatAreHardlyUsedAreNotSetUp) {
   EXPECT_THAT(report_with("3600000", "300"), HasSubstr("no communicator was set up"));
   // The slowest of 3,000 random calls alone takes longer.
   EXPECT_THAT(report_with("1", "3000"), HasSubstr(" ran by generation 1, table "));
+}
+
+/// What is written in C++ is loaded at the first set-up.
+class LateBridge : public Component {
+ protected:
+  /// A folder of the component's, with something else in the place of the library that it loads.
+  static std::string without_library(const TemporaryFolder& folder) {
+    const std::string component = "mca_coll_colltune.so";
+    std::filesystem::create_symlink(std::filesystem::path(COMPONENT_FOLDER) / component,
+                                    folder.file(component));
+    std::ofstream(folder.file("libcolltune_bridge.so")) << "no library";
+    return std::filesystem::path(folder.file("x")).parent_path().string();
+  }
+  /// What switches the component of a folder on, of some ranks of a launch.
+  static std::vector<std::string> on_in(const std::string& folder) {
+    const std::string path = folder + ":SYSTEM_DEFAULT:USER_DEFAULT";
+    return with(with(set("COLLTUNE_TABLE", table(1)), set("COLLTUNE_REPORT", "1")),
+                with(set("COLLTUNE_PATIENCE", ""), set("OMPI_MCA_mca_base_component_path", path)));
+  }
+  static constexpr const char* most = "60000";  // ms; programs end once the library is loaded
+};
+
+TEST_F(LateBridge, IsNotLoadedByAShortProgram) {
+  const TemporaryFolder folder;
+  const Ended ended = run(
+      with(with(launch(2), on_in(without_library(folder))), {EDGE_PROGRAM, "until_loaded", "0"}));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, Not(HasSubstr("cannot be loaded")));
+  EXPECT_THAT(ended.errors, HasSubstr("report of rank 0: no communicator was set up"));
+}
+
+TEST_F(LateBridge, IsLoadedWhereItPays) {
+  const Ended ended =
+      run(with(with(launch(2), on_in(COMPONENT_FOLDER)), {EDGE_PROGRAM, "until_loaded", most}));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
+}
+
+TEST_F(LateBridge, ThatARankCannotLoadServesNone) {
+  const TemporaryFolder folder;
+  const Ended ended =
+      run(with(with(with(launch(1), on_in(COMPONENT_FOLDER)),
+                    {EDGE_PROGRAM, "until_loaded", most, ":", "-n", "1"}),
+               with(on_in(without_library(folder)), {EDGE_PROGRAM, "until_loaded", most})));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("/libcolltune_bridge.so cannot be loaded: "));
+  EXPECT_THAT(ended.errors, HasSubstr("not all ranks of a communicator could load the same build"));
+  EXPECT_THAT(ended.errors, HasSubstr("report of rank 0: no communicator was set up"));
+}
+
+TEST_F(LateBridge, ThatIsNotThereIsSaidAtOnce) {
+  const TemporaryFolder folder;
+  const std::string path = without_library(folder);
+  std::filesystem::remove(folder.file("libcolltune_bridge.so"));
+  const Ended ended = run(with(with(launch(2), on_in(path)), {EDGE_PROGRAM, "until_loaded", "0"}));
+  EXPECT_EQ(ended.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("/libcolltune_bridge.so cannot be loaded: "));
 }
 
 }  // namespace

@@ -153,5 +153,7 @@ class StoreReader {
 /// Where `publish` writes the newest snapshot of the database at `path`. Readers that serve open
 /// this file, never the live one.
 [[nodiscard]] std::filesystem::path snapshot_path(const std::filesystem::path& path);
+/// Whether a file is named as snapshots are: it is never changed, only replaced.
+[[nodiscard]] bool is_named_as_snapshot(const std::filesystem::path& path);
 
 }  // namespace colltune

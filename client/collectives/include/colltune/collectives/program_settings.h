@@ -7,6 +7,7 @@
 #include <string>
 
 #include "colltune/collectives/choices.h"
+#include "colltune/collectives/program_defaults.h"
 
 namespace colltune {
 
@@ -20,8 +21,8 @@ struct ProgramSettings {
   /// COLLTUNE_PATIENCE, in milliseconds: what a communicator's ranks spend in the library's
   /// collectives before the component sets it up, which takes about as long; and what set-ups take
   /// of a program's time: at 10 ms a hundredth (bridge/looks.h).
-  std::chrono::nanoseconds patience = std::chrono::milliseconds(10);
-  bool reports = false;                                   ///< COLLTUNE_REPORT=1
+  std::chrono::nanoseconds patience = std::chrono::milliseconds(COLLTUNE_DEFAULT_PATIENCE_MS);
+  bool reports = false;  ///< COLLTUNE_REPORT=1
   /// Open MPI reads a file of rules: OMPI_MCA_coll_tuned_ and coll_han_dynamic_rules_filename, or
   /// what switches such rules on, is set.
   bool library_follows_rules = false;
