@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/operation.h"
 #include "colltune/vocabulary/error.h"
 
 namespace colltune {
@@ -70,6 +71,8 @@ int count_places(const Capability& capability, Locality level) {
 bool Communicator::is_one_node() const {
   return std::ranges::all_of(nodes(), [](int node) { return node == 0; });
 }
+
+std::unique_ptr<Operation> Communicator::make_entry(const Call& /*call*/) const { return nullptr; }
 
 void require_one_node(const Communicator& communicator) {
   if (!communicator.is_one_node())

@@ -15,8 +15,10 @@ namespace {
 /// `start` is what an MPI library's call of the component does up to the kernel's start.
 class CalledAsInPrograms final : public Operation {
  public:
-  CalledAsInPrograms(std::unique_ptr<Operation> prepared, const Call& call)
-      : call_{.collective = call.problem.collective,
+  CalledAsInPrograms(std::unique_ptr<Operation> prepared, const Call& call,
+                     std::unique_ptr<Operation> entry)
+      : entry_(std::move(entry)),
+        call_{.collective = call.problem.collective,
               .data_type =
                   shape_of(call.problem.collective).reduces ? call.problem.data_type : DataType::u8,
               .reduce_op = call.problem.reduce_op,
@@ -33,6 +35,8 @@ class CalledAsInPrograms final : public Operation {
 
   void bind(const CallBuffers& buffers) override { buffers_ = buffers; }
   void start() override {
+    if (entry_ != nullptr) [[likely]]
+      entry_->wait(Deadline::max());  // of an empty call, which waits for nobody
     const auto find = [](const ProgramCall& call) {
       return CallPath::Found{.call = call, .entry = CallLog::entry_of(call), .choice = only};
     };
@@ -56,6 +60,7 @@ class CalledAsInPrograms final : public Operation {
  private:
   static constexpr std::uint16_t only = 1;
 
+  std::unique_ptr<Operation> entry_;  ///< null: a program's call passes nothing
   ProgramCall call_;
   bool in_place_;
   CallBuffers buffers_;
@@ -67,8 +72,8 @@ class CalledAsInPrograms final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> call_as_in_programs(std::unique_ptr<Operation> prepared,
-                                               const Call& call) {
-  return std::make_unique<CalledAsInPrograms>(std::move(prepared), call);
+                                               const Call& call, std::unique_ptr<Operation> entry) {
+  return std::make_unique<CalledAsInPrograms>(std::move(prepared), call, std::move(entry));
 }
 
 }  // namespace colltune

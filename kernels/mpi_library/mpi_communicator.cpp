@@ -28,8 +28,10 @@
 #include "launch_check.h"
 #include "live_memory.h"
 #include "meeting.h"
+#include "mpi_call.h"
 #include "mpi_handles.h"
 #include "mpi_messages.h"
+#include "mpi_types.h"
 #include "word_exchange.h"
 
 namespace colltune {
@@ -97,6 +99,8 @@ class MpiCommunicator final : public Communicator {
 
   Attachments& attachments() override { return attachments_; }
   const void* native_mpi() const override { return &comm_.get(); }
+
+  std::unique_ptr<Operation> make_entry(const Call& call) const override;
 
   void barrier(Deadline /*deadline*/) override {
     check_mpi(PMPI_Barrier(comm_.get()), "MPI_Barrier");
@@ -201,6 +205,30 @@ class MpiCommunicator final : public Communicator {
   int rank_ = 0;
   Attachments attachments_;
 };
+
+/// Programs of Open MPI reach what is ours through their library's function and a component; those
+/// of others call a preloaded library's at once.
+#ifdef OPEN_MPI
+constexpr bool passes_library = true;
+#else
+constexpr bool passes_library = false;
+#endif
+
+std::unique_ptr<Operation> MpiCommunicator::make_entry(const Call& call) const {
+  const Problem& problem = call.problem;
+  if (!passes_library || problem.kind != ProblemKind::collective) return nullptr;
+  // MPI has no function for these, so no program calls one.
+  if (shape_of(problem.collective).reduces && !is_native(problem.data_type, problem.reduce_op))
+    return nullptr;
+  const std::vector<std::size_t> no_blocks(call.blocks.size());
+  Call empty;
+  empty.problem = problem;
+  empty.problem.message_size = {0};
+  empty.root = call.root;
+  empty.buffers = {call.buffers.send.first(0), call.buffers.receive.first(0)};
+  empty.blocks = no_blocks;
+  return make_mpi_operation(*this, empty, ReduceScatterCall::block, nullptr, MpiNames::profiling);
+}
 
 /// Which file of which process holds a rank's part; -1 if it could not be made.
 struct PartAddress {

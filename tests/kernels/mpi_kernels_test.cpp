@@ -3,9 +3,14 @@
 // What is particular to MPI: communicators, and Open MPI's forced algorithms.
 
 #include <gtest/gtest.h>
+#include <mpi.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "colltune/kernels/mpi_library/mpi_communicator.h"
 #include "conformance.h"
@@ -66,6 +71,42 @@ TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
   if (alone == nullptr) return;
   EXPECT_FALSE(alone->is_oversubscribed());
   EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
+}
+
+TEST_F(OverMpi, AnEntryPassesTheLibraryAndWaitsForNobody) {
+#ifdef OPEN_MPI
+  constexpr bool passes_library = true;
+#else
+  constexpr bool passes_library = false;
+#endif
+  if (world_->rank() != 0) return;  // who is alone in a collective that has elements waits for ever
+  std::array<std::byte, 64> sent{};
+  std::array<std::byte, 64> received{};
+  received.fill(std::byte{7});
+  const auto before = received;
+  Call call{.buffers = {sent, received}};
+  call.problem.message_size = {64};
+  for (const auto& [collective, name] : enum_names(Collective{})) {
+    call.problem.collective = collective;
+    call.problem.reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none;
+    const std::vector<std::size_t> blocks(static_cast<std::size_t>(world_->size()), 4);
+    for (const Counts counts : {Counts::equal, Counts::one_large}) {
+      call.problem.counts = counts;
+      call.blocks = counts == Counts::equal ? std::span<const std::size_t>() : blocks;
+      if (!call.blocks.empty() && !may_have_unequal_counts(call.problem)) continue;
+      for (int root = 0; root < world_->size(); ++root) {
+        call.root = root;
+        const auto entry = world_->make_entry(call);
+        ASSERT_EQ(entry != nullptr, passes_library) << name;
+        if (entry != nullptr) entry->wait(soon_enough());
+      }
+    }
+  }
+  EXPECT_EQ(received, before);
+  call.problem.collective = Collective::all_reduce;
+  call.problem.data_type = DataType::bf16;  // which MPI cannot reduce
+  call.problem.reduce_op = ReduceOp::sum;
+  EXPECT_EQ(world_->make_entry(call), nullptr);
 }
 
 TEST_F(OverMpi, HanSaysWhyItCannot) {

@@ -61,7 +61,8 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   const TuningKey& key = context.cell.key;
   if (implementation->traits(key.problem, key.topology, variant).why_not_rebound.empty())
     call.capacity = key.problem.message_size;
-  return call_as_in_programs(implementation->prepare(communicator, call, variant, deadline), call);
+  auto prepared = implementation->prepare(communicator, call, variant, deadline);
+  return call_as_in_programs(std::move(prepared), call, communicator.make_entry(call));
 }
 
 /// Collective over the launch: whether prepare on all ranks of the world reported that `trial`,

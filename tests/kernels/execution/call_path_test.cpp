@@ -172,7 +172,7 @@ TEST(CalledAsInPrograms, BindsTheLatestBuffersInEveryCall) {
                               .reduce_op = ReduceOp::none,
                               .message_size = {8}},
                   .buffers = buffers(1)};
-  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), call);
+  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), call, nullptr);
   operation->start();
   operation->wait(Deadline::max());
   operation->bind(buffers(2));
@@ -182,9 +182,21 @@ TEST(CalledAsInPrograms, BindsTheLatestBuffersInEveryCall) {
   EXPECT_THAT(notes, ElementsAre("bind 1", "start", "wait", "bind 2", "start", "wait until then"));
 }
 
+TEST(CalledAsInPrograms, PassesTheLibrarysEntryBeforeItStarts) {
+  std::vector<std::string> notes;
+  std::vector<std::string> of_entry;
+  const auto operation =
+      call_as_in_programs(std::make_unique<Noting>(notes), {}, std::make_unique<Noting>(of_entry));
+  operation->start();
+  EXPECT_THAT(of_entry, ElementsAre("wait"));
+  operation->wait(Deadline::max());
+  EXPECT_THAT(notes, ElementsAre(testing::_, "start", "wait"));
+  EXPECT_THAT(of_entry, ElementsAre("wait"));
+}
+
 TEST(CalledAsInPrograms, IsWhatWasPreparedInAllElse) {
   std::vector<std::string> notes;
-  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), {});
+  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), {}, nullptr);
   EXPECT_EQ(operation->executed()->choice, "noted");
   EXPECT_TRUE(operation->is_lost());
   operation->give_up();

@@ -104,6 +104,8 @@ class Attachments {
 };
 
 class Device;
+class Operation;
+struct Call;
 
 /// What a communicator is on one rank, as long as it lives.
 struct CommunicatorFacts {
@@ -196,6 +198,10 @@ class Communicator {
   [[nodiscard]] virtual Attachments& attachments() = 0;
   /// The `MPI_Comm` of this communicator as an opaque pointer to it; null if there is none.
   [[nodiscard]] virtual const void* native_mpi() const { return nullptr; }
+  /// What a program's call passes in the library underneath before its algorithm is reached: the
+  /// library's own function, without elements. Null where a program passes nothing. Local; waiting
+  /// for it is all that there is to do.
+  [[nodiscard]] virtual std::unique_ptr<Operation> make_entry(const Call& call) const;
 
  private:
   CommunicatorFacts facts_;

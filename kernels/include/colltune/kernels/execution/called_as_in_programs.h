@@ -9,8 +9,10 @@
 namespace colltune {
 
 /// `prepared`, which was prepared for `call`, so that its calls go through what a program's calls
-/// go through (CallPath). It is bound to other buffers and never rebound.
+/// go through: `entry` (Communicator::make_entry; may be null), then CallPath. It is bound to other
+/// buffers and never rebound.
 [[nodiscard]] std::unique_ptr<Operation> call_as_in_programs(std::unique_ptr<Operation> prepared,
-                                                             const Call& call);
+                                                             const Call& call,
+                                                             std::unique_ptr<Operation> entry);
 
 }  // namespace colltune
