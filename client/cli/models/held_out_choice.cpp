@@ -4,6 +4,7 @@
 #include "held_out_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -63,6 +64,50 @@ std::optional<AnswersWithout> answers_without(const ReportedSweep& sweep, const 
 bool is_ranked(const Decision& decision, const Variant& variant) {
   return std::ranges::find(decision.ranked, variant, &RankedVariant::variant) !=
          decision.ranked.end();
+}
+
+/// The curves of every other pass of each key: the first, third, … and the rest.
+std::array<std::vector<SweptCurve>, 2> curves_by_halves(std::span<const Measurement> measurements) {
+  std::map<TuningKey, std::set<int>> passes;
+  for (const Measurement& one : measurements) passes[one.key].insert(one.pass);
+  std::array<std::vector<Measurement>, 2> halves;
+  for (const Measurement& one : measurements) {
+    const std::set<int>& all = passes.at(one.key);
+    const auto before = std::distance(all.begin(), all.find(one.pass));
+    halves[static_cast<std::size_t>(before % 2)].push_back(one);
+  }
+  return {curves_of(halves[0]), curves_of(halves[1])};
+}
+
+/// The times at one key, in ns.
+using TimesByVariant = std::map<Variant, double>;
+
+/// Of the variants of a ranking, by the curves of some passes.
+TimesByVariant times_at(const Decision& decision, std::span<const SweptCurve> curves) {
+  TimesByVariant times;
+  const TuningKey key = without_size(decision.key);
+  for (const SweptCurve& curve : curves)
+    if (const double time = measured_at(curve, decision.key.problem.message_size);
+        time > 0 && curve.key == key)
+      times.emplace(curve.variant, time);
+  std::erase_if(times, [&](const auto& one) { return !is_ranked(decision, one.first); });
+  return times;
+}
+
+/// As HeldOutChoice's `by_halves`.
+double ratio_by_halves(const std::array<TimesByVariant, 2>& halves, const Variant& chosen) {
+  double logs = 0;
+  for (const std::size_t chooser : {0U, 1U}) {
+    const TimesByVariant& choosing = halves[chooser];
+    const TimesByVariant& timing = halves[1 - chooser];
+    const TimesByVariant::value_type* best = nullptr;
+    for (const auto& one : choosing)
+      if (timing.contains(one.first) && (best == nullptr || one.second < best->second)) best = &one;
+    const auto found = timing.find(chosen);
+    if (best == nullptr || found == timing.end()) return 0;
+    logs += std::log(found->second / timing.at(best->first));
+  }
+  return std::exp(logs / 2);
 }
 
 /// The winners at the sizes next to `at` that were ranked at both, and the baseline.
@@ -131,6 +176,7 @@ std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
       problems[without_size(decision.key)][decision.key.problem.message_size] = &decision;
   std::map<TuningKey, CurvesByVariant> variants;
   for (std::size_t i = 0; i < curves.size(); ++i) variants[curves[i].key][curves[i].variant] = i;
+  const auto curves_of_halves = curves_by_halves(sweep.measurements);
   std::vector<HeldOutChoice> choices;
   for (const auto& [key, sizes] : problems) {
     if (sizes.size() < 2) continue;
@@ -150,6 +196,13 @@ std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
         choice.by_clear_fit = fastest_by_fit(candidates, answer, own, set, size, Margin::interval);
       }
       choice.by_decision = decision->ranked.front().variant;
+      const std::array halves{times_at(*decision, curves_of_halves[0]),
+                              times_at(*decision, curves_of_halves[1])};
+      choice.by_halves_of_table = ratio_by_halves(halves, choice.by_table);
+      choice.by_halves_with_fits = ratio_by_halves(halves, choice.with_fits);
+      choice.by_halves_of_fit = ratio_by_halves(halves, choice.by_fit);
+      choice.by_halves_of_clear_fit = ratio_by_halves(halves, choice.by_clear_fit);
+      choice.by_halves_of_decision = ratio_by_halves(halves, choice.by_decision);
       choice.time_by_decision = measured_time(curves, own, choice.by_decision, size);
       choice.best_time = measured_time(curves, own, choice.best, size);
       choice.time_by_table = measured_time(curves, own, choice.by_table, size);
@@ -157,8 +210,10 @@ std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
       choice.time_by_clear_fit = measured_time(curves, own, choice.by_clear_fit, size);
       choice.time_by_fit = measured_time(curves, own, choice.by_fit, size);
       for (const RankedVariant& ranked : decision->ranked)
-        if (ranked.is_baseline)
+        if (ranked.is_baseline) {
           choice.time_of_baseline = measured_time(curves, own, ranked.variant, size);
+          choice.by_halves_of_baseline = ratio_by_halves(halves, ranked.variant);
+        }
       choices.push_back(std::move(choice));
     }
   }
@@ -172,6 +227,17 @@ ChoiceShare share_within(std::span<const HeldOutChoice> choices, double HeldOutC
     if (choice.*time <= 0 || choice.best_time <= 0) continue;
     ++share.judged;
     share.within += choice.*time <= (1 + tolerated) * choice.best_time ? 1 : 0;
+  }
+  return share;
+}
+
+ChoiceShare share_by_halves(std::span<const HeldOutChoice> choices, double HeldOutChoice::*ratio,
+                            double tolerated) {
+  ChoiceShare share;
+  for (const HeldOutChoice& choice : choices) {
+    if (choice.*ratio <= 0) continue;
+    ++share.judged;
+    share.within += choice.*ratio <= 1 + tolerated ? 1 : 0;
   }
   return share;
 }

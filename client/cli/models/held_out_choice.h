@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -24,8 +25,17 @@ struct HeldOutChoice {
   double time_by_clear_fit = 0;
   double time_of_baseline = 0;
   double time_by_decision = 0;  ///< of what the sweep chose with this size measured
-  Variant by_table;             ///< of a table without fits
-  Variant with_fits;            ///< of the table with its fits, which is what lookups answer
+  // How many times as long as the best one takes, where half of the key's passes chose the best and
+  // the other half timed both (the geometric mean of both ways): the least of many times that were
+  // read once is too small for a best. 0 if it was not measured in both halves.
+  double by_halves_of_table = 0;
+  double by_halves_with_fits = 0;
+  double by_halves_of_fit = 0;
+  double by_halves_of_clear_fit = 0;
+  double by_halves_of_baseline = 0;
+  double by_halves_of_decision = 0;
+  Variant by_table;   ///< of a table without fits
+  Variant with_fits;  ///< of the table with its fits, which is what lookups answer
   Variant by_fit;
   Variant by_clear_fit;  ///< as by_fit, if faster than by_table by more than both intervals
   Variant by_decision;
@@ -50,5 +60,8 @@ struct ChoiceShare {
 };
 [[nodiscard]] ChoiceShare share_within(std::span<const HeldOutChoice> choices,
                                        double HeldOutChoice::*time, double tolerated = 0.1);
+/// The same of one of the `by_halves`.
+[[nodiscard]] ChoiceShare share_by_halves(std::span<const HeldOutChoice> choices,
+                                          double HeldOutChoice::*ratio, double tolerated = 0.1);
 
 }  // namespace colltune

@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "colltune/decide/curves.h"
@@ -149,19 +151,47 @@ std::string case_text(const CaseFigures& figures) {
                      table.text(0));
 }
 
+/// Who chooses.
+struct Chooser {
+  const char* title;
+  const char* name;  ///< in JSON
+  double HeldOutChoice::*time;
+  double HeldOutChoice::*by_halves;
+};
+constexpr std::array choosers{
+    Chooser{"the table's answer", "table", &HeldOutChoice::time_with_fits,
+            &HeldOutChoice::by_halves_with_fits},
+    Chooser{"  without its fits", "table_without_fits", &HeldOutChoice::time_by_table,
+            &HeldOutChoice::by_halves_of_table},
+    Chooser{"least fitted time", "fitted", &HeldOutChoice::time_by_fit,
+            &HeldOutChoice::by_halves_of_fit},
+    Chooser{"  beyond intervals", "fitted_beyond_intervals", &HeldOutChoice::time_by_clear_fit,
+            &HeldOutChoice::by_halves_of_clear_fit},
+    Chooser{"always the baseline", "baseline", &HeldOutChoice::time_of_baseline,
+            &HeldOutChoice::by_halves_of_baseline},
+    Chooser{"the decision itself", "decision", &HeldOutChoice::time_by_decision,
+            &HeldOutChoice::by_halves_of_decision}};
+
 std::string choices_text(const std::vector<HeldOutChoice>& choices) {
-  const auto line = [&](const char* who, double HeldOutChoice::*time) {
-    const ChoiceShare share = share_within(choices, time);
-    return fmt::format("  {:<22}{:>3} of {} within 10 % of the best ({:.1f} %)\n", who,
-                       share.within, share.judged, 100 * share.share());
-  };
-  return "choice for a size left out for all variants of its problem\n" +
-         line("the table's answer", &HeldOutChoice::time_with_fits) +
-         line("  without its fits", &HeldOutChoice::time_by_table) +
-         line("least fitted time", &HeldOutChoice::time_by_fit) +
-         line("  beyond intervals", &HeldOutChoice::time_by_clear_fit) +
-         line("always the baseline", &HeldOutChoice::time_of_baseline) +
-         line("the decision itself", &HeldOutChoice::time_by_decision);
+  using Align = TextTable::Align;
+  TextTable table({{"choice of"},
+                   {"within 10 % of the best", Align::right},
+                   {"share", Align::right},
+                   {"by halves", Align::right},
+                   {"share", Align::right}});
+  for (const Chooser& one : choosers) {
+    const ChoiceShare share = share_within(choices, one.time);
+    const ChoiceShare by_halves = share_by_halves(choices, one.by_halves);
+    const auto cells_of = [](const ChoiceShare& of) {
+      return std::pair(fmt::format("{} of {}", of.within, of.judged),
+                       fmt::format("{:.1f} %", 100 * of.share()));
+    };
+    table.add_row({one.title, cells_of(share).first, cells_of(share).second,
+                   cells_of(by_halves).first, cells_of(by_halves).second});
+  }
+  return "choice for a size left out for all variants of its problem; by halves: half\n"
+         "of the passes choose the best, the other half times it and the choice\n" +
+         table.text(0);
 }
 
 nlohmann::json to_json(const ErrorFigures& figures) {
@@ -192,22 +222,21 @@ nlohmann::json to_json(const CaseFigures& figures) {
 
 nlohmann::json to_json(const std::vector<HeldOutChoice>& choices) {
   nlohmann::json json{{"keys", nlohmann::json::array()}};
-  const auto add = [&](const char* name, double HeldOutChoice::*time) {
-    const ChoiceShare share = share_within(choices, time);
-    json[name] = {{"judged", share.judged}, {"within_ten_percent", share.within}};
-  };
-  add("table", &HeldOutChoice::time_with_fits);
-  add("table_without_fits", &HeldOutChoice::time_by_table);
-  add("fitted", &HeldOutChoice::time_by_fit);
-  add("fitted_beyond_intervals", &HeldOutChoice::time_by_clear_fit);
-  add("baseline", &HeldOutChoice::time_of_baseline);
-  add("decision", &HeldOutChoice::time_by_decision);
+  for (const Chooser& one : choosers) {
+    const ChoiceShare share = share_within(choices, one.time);
+    const ChoiceShare by_halves = share_by_halves(choices, one.by_halves);
+    json[one.name] = {{"judged", share.judged},
+                      {"within_ten_percent", share.within},
+                      {"judged_by_halves", by_halves.judged},
+                      {"within_ten_percent_by_halves", by_halves.within}};
+  }
   for (const HeldOutChoice& choice : choices)
     json["keys"].push_back({{"key", to_json_value(choice.key)},
                             {"best", to_string(choice.best)},
                             {"best_ns", choice.best_time},
                             {"table", to_string(choice.with_fits)},
                             {"table_ns", choice.time_with_fits},
+                            {"table_by_halves", choice.by_halves_with_fits},
                             {"table_without_fits", to_string(choice.by_table)},
                             {"table_without_fits_ns", choice.time_by_table},
                             {"fitted", to_string(choice.by_fit)},

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `colltune report model`.
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -38,6 +39,27 @@ TEST_F(ModelReport, SaysHowFarPredictionsAre) {
   EXPECT_EQ(json["choices"]["decision"]["within_ten_percent"], 18);
   EXPECT_GE(json["choices"]["fitted"]["within_ten_percent"],
             json["choices"]["table"]["within_ten_percent"]);
+}
+
+TEST_F(ModelReport, JudgesChoicesByHalvesOfThePasses) {
+  plant(9, 1);
+  const auto json_of = [&] {
+    const Result result = colltune({"report", "model", "--db", database, "--json"});
+    EXPECT_EQ(result.code, 0) << result.errors;
+    return nlohmann::json::parse(result.out)["choices"];
+  };
+  EXPECT_EQ(json_of()["decision"]["judged_by_halves"], 0);
+  std::filesystem::remove(database);
+  plant(9, 3);
+  const auto choices = json_of();
+  EXPECT_EQ(choices["decision"]["judged_by_halves"], 18);
+  EXPECT_EQ(choices["decision"]["within_ten_percent_by_halves"], 18);
+  // Passes that are alike judge as all of them together do.
+  for (const char* const chooser : {"table", "table_without_fits", "fitted", "baseline"})
+    EXPECT_EQ(choices[chooser]["within_ten_percent_by_halves"],
+              choices[chooser]["within_ten_percent"])
+        << chooser;
+  EXPECT_LT(choices["baseline"]["within_ten_percent"], 18);
 }
 
 TEST_F(ModelReport, IsATableOf80Columns) {

@@ -35,7 +35,7 @@ class PlantedSweep : public Cli {
   }
 
   /// The default is mpi.default; `low` has less latency than `wide`, which has more bandwidth.
-  void plant(int sizes) const {
+  void plant(int sizes, int passes = 1) const {
     const std::vector<Planted> variants{{"mpi.default", 2000, 0.30}, {"low", 1000, 0.25},
                                         {"wide", 3000, 0.05},        {"third{n=2}", 2500, 0.20},
                                         {"third{n=4}", 2600, 0.18},  {"fourth", 1800, 0.22}};
@@ -47,7 +47,10 @@ class PlantedSweep : public Cli {
           TuningKey key = test_key(size);
           key.problem.collective = collective;
           if (collective == Collective::all_gather) key.problem.reduce_op = ReduceOp::none;
-          trials.push_back(trial(key, planted));
+          for (int pass = 0; pass < passes; ++pass) {
+            trials.push_back(trial(key, planted));
+            trials.back().pass = pass;
+          }
         }
     }
     Store store(database);
