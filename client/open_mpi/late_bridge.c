@@ -23,9 +23,10 @@
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
-/* Null until it is loaded. Whoever has an executor has loaded it, or come behind who has. */
+/* Null until it is loaded and has been opened. Whoever has an executor has loaded it, or come
+   behind who has. */
 static const struct colltune_functions* _Atomic late = NULL;
-static pthread_once_t loading = PTHREAD_ONCE_INIT;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of loading and opening */
 
 /* Of this process, from colltune_open to colltune_close. */
 static struct {
@@ -33,6 +34,7 @@ static struct {
   int64_t begun; /* ns */
   long cores;
   bool reports;
+  bool has_failed;       /* to load it, or to open it */
   char fingerprint[128]; /* told during MPI_Init; empty: the library's */
 } process;
 
@@ -66,7 +68,10 @@ static void load(void) {
 }
 
 int64_t colltune_load(void) {
-  pthread_once(&loading, load);
+  pthread_mutex_lock(&mutex);
+  if (NULL == loaded() && !process.has_failed) load();
+  process.has_failed = NULL == loaded();
+  pthread_mutex_unlock(&mutex);
   if (NULL == loaded()) return 0;
   uint64_t word = 1469598103934665603U; /* FNV-1a */
   for (const char* at = loaded()->fingerprint(); '\0' != *at; ++at)
@@ -125,6 +130,7 @@ static bool is_usual(const char* built_for) {
 
 bool colltune_open(const char* built_for, int64_t begun) {
   if ('\0' == *value_of("COLLTUNE_TABLE")) return false;
+  process.has_failed = false;
   process.built_for = built_for;
   process.begun = begun;
   process.cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -137,12 +143,15 @@ bool colltune_open(const char* built_for, int64_t begun) {
     return true;
   }
   process.fingerprint[0] = '\0';
-  return 0 != colltune_load();
+  if (0 != colltune_load()) return true;
+  process.reports = false;
+  return false;
 }
 
 void colltune_close(bool is_first_rank) {
-  if (NULL != loaded())
-    loaded()->close(is_first_rank);
+  const struct colltune_functions* const opened = atomic_exchange(&late, NULL);
+  if (NULL != opened)
+    opened->close(is_first_rank);
   else if (process.reports && is_first_rank)
     fputs("colltune: report of rank 0: " COLLTUNE_NONE_SET_UP "\n", stderr);
 }

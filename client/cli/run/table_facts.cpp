@@ -107,10 +107,10 @@ TableFacts find_table_facts(const DecisionSet& set, std::string_view environment
   const auto release = open_mpi_release_of(environment->mpi_library);
   if (!release) return facts;
   facts.has_rules_release = true;
-  DecisionSet for_rules = set;
-  if (without_sums) std::erase_if(for_rules.decisions, is_reduction);
-  facts.algorithms = rules_for_algorithms(for_rules, *release);
-  facts.han = rules_for_han(for_rules, *release);
+  std::optional<DecisionSet> others;
+  if (without_sums) std::erase_if(others.emplace(set).decisions, is_reduction);
+  facts.algorithms = rules_for_algorithms(others ? *others : set, *release);
+  facts.han = rules_for_han(others ? *others : set, *release);
   return facts;
 }
 

@@ -167,6 +167,12 @@ TEST_F(Component, ServesTwoThreadsOnTwoCommunicators) {
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
 }
 
+TEST_F(Component, ServesAProgramWithSessionsOfMpisTools) {
+  const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "tool"}));
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr(" ran by generation 1, table "));
+}
+
 TEST_F(Component, LeavesErrorsToTheLibrary) {
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "errors"}));
   EXPECT_EQ(ended.code, 0) << ended.out << ended.errors;
@@ -186,6 +192,7 @@ TEST_F(Component, RefusesSettingsThatAreNone) {
         run(with(with(with(launch(2), on()), set(name, value)), {EDGE_PROGRAM, "children"}));
     EXPECT_EQ(ended.code, 0) << name << ended.errors;
     EXPECT_THAT(ended.errors, HasSubstr("the library's own collectives run"));
+    EXPECT_THAT(ended.errors, Not(HasSubstr(" ran by ")));
     return ended.errors;
   };
   EXPECT_THAT(errors_with("COLLTUNE_MEMORY", "much"),

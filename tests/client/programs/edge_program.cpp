@@ -254,12 +254,21 @@ void spawned() {
   sums_across(parent, true);
 }
 
+/// Makes Open MPI look at all of its components.
+void tool_session() {
+  int provided = 0;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS ||
+      MPI_T_finalize() != MPI_SUCCESS)
+    fail("a session of MPI's tools failed");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const int number = argc > 2 ? std::atoi(argv[2]) : 0;
   int provided = 0;
+  if (what == "tool") tool_session();
   MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
                   &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -282,5 +291,6 @@ int main(int argc, char** argv) {
   if (what == "spawned") spawned();
   if (rank == 0) std::printf("%s: right\n", what.c_str());
   MPI_Finalize();
+  if (what == "tool") tool_session();
   return 0;
 }
