@@ -40,6 +40,19 @@ double time_of(const TrialPasses& passes, const PassWeights& weights) {
   return std::exp(logs / total);
 }
 
+/// The same of a trial that may have left after some passes, which met other states than all of
+/// them: the baseline's time, changed by the trial's ratio to it in the passes of both.
+double time_beside(const TrialPasses& passes, const TrialPasses& baseline,
+                   const PassWeights& weights) {
+  const std::map<int, double> of_baseline(baseline.begin(), baseline.end());
+  TrialPasses ratios;
+  for (const auto& [pass, median] : passes)
+    if (const auto found = of_baseline.find(pass); found != of_baseline.end())
+      ratios.emplace_back(pass, median / found->second);
+  return ratios.empty() ? time_of(passes, weights)
+                        : time_of(baseline, weights) * time_of(ratios, weights);
+}
+
 /// Of each key's passes.
 std::map<TuningKey, PassWeights> weights_by_key(std::span<const Measurement> measurements) {
   std::map<Topology, std::vector<const Measurement*>> worlds;
@@ -77,6 +90,14 @@ std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
     trials[name][trial.key.problem.message_size].emplace_back(trial.pass, median_of(rounds));
   }
   const auto weights = weights_by_key(measurements);
+  std::map<TuningKey, TrialPasses> baselines;  // of each size the one with the most passes
+  for (const auto& [name, sizes] : trials)
+    for (const auto& [size, passes] : sizes) {
+      if (!named.at(name)->is_baseline) continue;
+      TuningKey key = name.key;
+      key.problem.message_size = size;
+      if (TrialPasses& most = baselines[key]; passes.size() > most.size()) most = passes;
+    }
   std::vector<SweptCurve> curves;
   for (const auto& [name, sizes] : trials) {
     SweptCurve curve{.key = name.key,
@@ -87,7 +108,8 @@ std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
     for (const auto& [size, passes] : sizes) {
       TuningKey key = name.key;
       key.problem.message_size = size;
-      curve.points.push_back({.size = size, .time = time_of(passes, weights.at(key))});
+      curve.points.push_back(
+          {.size = size, .time = time_beside(passes, baselines[key], weights.at(key))});
     }
     curves.push_back(std::move(curve));
   }

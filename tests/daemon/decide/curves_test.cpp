@@ -60,6 +60,26 @@ TEST(Curves, ATimeDoesNotDependOnHowManyVisitsMetWhichState) {
     EXPECT_NEAR(point.time, 1000 * std::sqrt(3) * shift, 2) << point.size.value;
 }
 
+// A variant that is dropped has met the states of the first passes alone.
+TEST(Curves, WhoLeavesEarlyIsTimedBesideTheBaselineInTheSamePasses) {
+  std::vector<Measurement> trials;
+  for (int pass = 0; pass < 4; ++pass) {
+    const bool is_far = pass < 2;
+    const double time = is_far ? 3000 : 1000;
+    trials.push_back(visit(pass, is_far ? 160 : 30, time, 1024));
+    trials.back().is_baseline = true;
+    if (!is_far) continue;
+    trials.push_back(visit(pass, 160, time / 2, 1024));
+    trials.back().variant = {.implementation = "left"};
+  }
+  const auto curves = curves_of(trials);
+  ASSERT_EQ(curves.size(), 2U);
+  const auto& baseline = curves[curves[0].is_baseline ? 0 : 1];
+  const auto& left = curves[curves[0].is_baseline ? 1 : 0];
+  EXPECT_NEAR(baseline.points.at(0).time, 1000 * std::sqrt(3) * shift, 2);
+  EXPECT_NEAR(left.points.at(0).time, 500 * std::sqrt(3) * shift, 2);
+}
+
 TEST(Curves, WithoutHandOversAllPassesWeighAlike) {
   const auto curves = curves_of(
       std::vector{visit(0, 0, 1000, 1024), visit(1, 0, 1000, 1024), visit(2, 0, 8000, 1024)});

@@ -26,7 +26,8 @@ struct SweptCurve {
 
 /// The curves of a sweep's variants, over all sizes at which they were measured and right. A time
 /// is the geometric mean over the passes of each one's median round, weighted by machine states
-/// (machine_states.h).
+/// (machine_states.h). Of a variant that left before the last pass it is the baseline's, changed by
+/// the mean of the ratios to it in the passes of both.
 [[nodiscard]] std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements);
 
 /// The same for the models, in the same order.
