@@ -7,29 +7,24 @@
 #include "bridge.h"
 
 struct colltune_functions {
-  bool (*open)(const char* built_for, int64_t begun);
-  void (*close)(bool is_first_rank);
-  const char* (*fingerprint)(void);
-  struct colltune_look (*own_look)(int64_t spent, int ranks_here);
-  void (*say)(const char* why);
-  colltune_executor* (*set_up)(MPI_Comm comm, void (*progress)(void));
-  void (*tear_down)(colltune_executor* executor);
-  bool (*is_used)(const colltune_executor* executor, enum colltune_collective collective);
-  bool (*is_used_unequal)(const colltune_executor* executor, enum colltune_collective collective);
-  unsigned (*begin_move)(colltune_executor* executor, enum colltune_collective collective, int root,
-                         size_t message);
-  unsigned (*begin_reduction)(colltune_executor* executor, enum colltune_collective collective,
-                              int root, size_t count, MPI_Datatype type, MPI_Op op);
-  unsigned (*begin_moves)(colltune_executor* executor, enum colltune_collective collective,
-                          const int* counts, int ranks, size_t unit);
-  unsigned (*begin_reductions)(colltune_executor* executor, enum colltune_collective collective,
-                               const int* counts, int ranks, MPI_Datatype type, MPI_Op op);
-  const size_t* (*block_starts)(const colltune_executor* executor);
-  enum colltune_outcome (*run)(colltune_executor* executor, unsigned choice,
-                               const struct colltune_buffers* buffers);
-  void (*leave)(colltune_executor* executor, enum colltune_collective collective);
-  void (*finish)(colltune_executor* executor);
-  void* (*memory)(colltune_executor* executor, int which, size_t bytes);
+  __typeof__(colltune_open)* open;
+  __typeof__(colltune_close)* close;
+  __typeof__(colltune_fingerprint)* fingerprint;
+  __typeof__(colltune_own_look)* own_look;
+  __typeof__(colltune_say)* say;
+  __typeof__(colltune_set_up)* set_up;
+  __typeof__(colltune_tear_down)* tear_down;
+  __typeof__(colltune_is_used)* is_used;
+  __typeof__(colltune_is_used_unequal)* is_used_unequal;
+  __typeof__(colltune_begin_move)* begin_move;
+  __typeof__(colltune_begin_reduction)* begin_reduction;
+  __typeof__(colltune_begin_moves)* begin_moves;
+  __typeof__(colltune_begin_reductions)* begin_reductions;
+  __typeof__(colltune_block_starts)* block_starts;
+  __typeof__(colltune_run)* run;
+  __typeof__(colltune_leave)* leave;
+  __typeof__(colltune_finish)* finish;
+  __typeof__(colltune_memory)* memory;
 };
 
 /* The library's only name: a const struct colltune_functions. */

@@ -44,6 +44,13 @@ std::size_t count_winners(const DecisionSet& set, std::string_view family,
   }));
 }
 
+/// Why an export gave no rules. What is damaged ends the launch.
+std::string reason_of(const Error& error, std::string_view where_nothing_was_found) {
+  if (error.code() == StatusCode::data_loss) throw;
+  return error.code() == StatusCode::not_found ? std::string(where_nothing_was_found)
+                                               : error.what();
+}
+
 /// Rules for coll/tuned.
 LaunchRules rules_for_algorithms(const DecisionSet& set, OpenMpiRelease release) {
   try {
@@ -57,9 +64,7 @@ LaunchRules rules_for_algorithms(const DecisionSet& set, OpenMpiRelease release)
             .changed = made.changed,
             .keys = made.keys};
   } catch (const Error& error) {
-    return {.why_not = error.code() == StatusCode::not_found
-                           ? "nothing was decided for its own algorithms"
-                           : error.what()};
+    return {.why_not = reason_of(error, "nothing was decided for its own algorithms")};
   }
 }
 
@@ -73,8 +78,7 @@ LaunchRules rules_for_han(const DecisionSet& set, OpenMpiRelease release) {
             .changed = made.changed,
             .keys = made.keys};
   } catch (const Error& error) {
-    return {.why_not =
-                error.code() == StatusCode::not_found ? "coll/han was not measured" : error.what()};
+    return {.why_not = reason_of(error, "coll/han was not measured")};
   }
 }
 
