@@ -32,8 +32,14 @@
 
 using namespace colltune;
 
-struct colltune_executor {
-  explicit colltune_executor(void (*progress)()) : meanwhile(progress), abort_flag(meanwhile) {}
+static_assert(COLLTUNE_COLLECTIVES == enum_names(Collective{}).size());
+
+namespace {
+
+/// The calls of one communicator on this rank.
+struct ProgramCalls : colltune_executor {
+  explicit ProgramCalls(void (*progress)())
+      : colltune_executor{}, meanwhile(progress), abort_flag(meanwhile) {}
 
   Meanwhile meanwhile;
   AbortFlag abort_flag;
@@ -50,8 +56,6 @@ struct colltune_executor {
   std::array<std::unique_ptr<std::byte[]>, 2> memory;
   std::array<std::size_t, 2> memory_bytes{};
 };
-
-namespace {
 
 /// What this process keeps from MPI_Init to MPI_Finalize: a component has nowhere else to keep it.
 struct Process {
@@ -124,42 +128,56 @@ std::optional<ProgramSettings> read_settings() {
   }
 }
 
-bool has_row(const colltune_executor& executor, colltune_collective collective,
+ProgramCalls& calls_of(colltune_executor* executor) {
+  return static_cast<ProgramCalls&>(*executor);
+}
+
+bool has_row(const colltune_executor* executor, colltune_collective collective,
              bool of_equal_counts) {
-  return std::ranges::any_of(executor.executor->choices().rows, [&](const Choices::Row& row) {
+  const auto& calls = static_cast<const ProgramCalls&>(*executor);
+  return std::ranges::any_of(calls.executor->choices().rows, [&](const Choices::Row& row) {
     return row.collective == static_cast<Collective>(collective) &&
            (row.counts == Counts::equal) == of_equal_counts;
   });
 }
 
-unsigned begin_call(colltune_executor& executor, const ProgramCall& call) {
-  executor.call = call;
-  return executor.executor->begin(executor.call);
+unsigned begin_call(ProgramCalls& calls, const ProgramCall& call) {
+  calls.call = call;
+  return calls.executor->begin(calls.call);
+}
+
+/// Keeps the call that was begun last, if it is left to the library for good, for who makes it
+/// again. `amount`, `type` and `op`: as the program says them.
+unsigned keep_left(ProgramCalls& calls, std::size_t amount, MPI_Datatype type, MPI_Op op) {
+  const CallLog::Entry* const entry = calls.executor->left_for_good();
+  if (entry != nullptr && !calls.is_counted)
+    calls.left[static_cast<std::size_t>(calls.call.collective)] = {
+        .amount = amount, .root = calls.call.root, .type = type, .op = op, .entry = *entry};
+  return Choices::library;
 }
 
 /// Sets the operator and the type of the call that begins; false if there are no such kernels.
-bool knows(colltune_executor& executor, MPI_Datatype type, MPI_Op op) {
-  if (executor.type != type) {
-    executor.type = type;
-    executor.data_type = data_type_of(type);
+bool knows(ProgramCalls& calls, MPI_Datatype type, MPI_Op op) {
+  if (calls.type != type) {
+    calls.type = type;
+    calls.data_type = data_type_of(type);
   }
-  if (executor.op != op) {
-    executor.op = op;
-    executor.reduce_op = reduce_op_of(op);
+  if (calls.op != op) {
+    calls.op = op;
+    calls.reduce_op = reduce_op_of(op);
   }
-  return executor.data_type && executor.reduce_op;
+  return calls.data_type && calls.reduce_op;
 }
 
 /// The bytes of all blocks together.
-std::size_t set_blocks(colltune_executor& executor, const int* counts, int ranks,
-                       std::size_t unit) {
-  executor.blocks.clear();
-  executor.block_starts.assign(1, 0);
+std::size_t set_blocks(ProgramCalls& calls, const int* counts, int ranks, std::size_t unit) {
+  calls.blocks.clear();
+  calls.block_starts.assign(1, 0);
   for (int rank = 0; rank < ranks; ++rank) {
-    executor.blocks.push_back(static_cast<std::size_t>(counts[rank]) * unit);
-    executor.block_starts.push_back(executor.block_starts.back() + executor.blocks.back());
+    calls.blocks.push_back(static_cast<std::size_t>(counts[rank]) * unit);
+    calls.block_starts.push_back(calls.block_starts.back() + calls.blocks.back());
   }
-  return executor.block_starts.back();
+  return calls.block_starts.back();
 }
 
 }  // namespace
@@ -208,7 +226,7 @@ void colltune_say(const char* why) {
 
 colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
   return guarded<colltune_executor*>(nullptr, [&] {
-    auto made = std::make_unique<colltune_executor>(progress);
+    auto made = std::make_unique<ProgramCalls>(progress);
     const auto begun = CallTimer::steady_now();
     SetUp done;
     try {
@@ -238,17 +256,19 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     made->executor = std::move(done.executor);
     if (made->executor == nullptr) return static_cast<colltune_executor*>(nullptr);
     made->meanwhile.watch(made->executor.get());
+    made->lines = &made->executor->lines();
+    made->is_counted = process->settings.reports;
     {
       const std::lock_guard lock(process->mutex);
       process->report.add_set_up(took);
     }
-    return made.release();
+    return static_cast<colltune_executor*>(made.release());
   });
 }
 
 void colltune_tear_down(colltune_executor* executor) {
   guarded(0, [&] {
-    const std::unique_ptr<colltune_executor> owned(executor);
+    const std::unique_ptr<ProgramCalls> owned(&calls_of(executor));
     const std::lock_guard lock(process->mutex);
     process->report.add(*owned->executor);
     return 0;
@@ -256,108 +276,113 @@ void colltune_tear_down(colltune_executor* executor) {
 }
 
 bool colltune_is_used(const colltune_executor* executor, colltune_collective collective) {
-  return has_row(*executor, collective, true);
+  return has_row(executor, collective, true);
 }
 
 bool colltune_is_used_unequal(const colltune_executor* executor, colltune_collective collective) {
-  return has_row(*executor, collective, false);
+  return has_row(executor, collective, false);
 }
 
 unsigned colltune_begin_move(colltune_executor* executor, colltune_collective collective, int root,
                              std::size_t message) {
-  executor->call = {.collective = static_cast<Collective>(collective),
-                    .data_type = DataType::u8,
-                    .reduce_op = ReduceOp::none,
-                    .root = root,
-                    .message_size = {message}};
+  ProgramCalls& calls = calls_of(executor);
+  calls.call = {.collective = static_cast<Collective>(collective),
+                .data_type = DataType::u8,
+                .reduce_op = ReduceOp::none,
+                .root = root,
+                .message_size = {message}};
   // What is packed is counted by an int.
   if (message > std::numeric_limits<int>::max()) {
-    executor->executor->leave(executor->call.collective);
+    calls.executor->leave(calls.call.collective);
     return Choices::library;
   }
-  return executor->executor->begin(executor->call);
+  const unsigned choice = calls.executor->begin(calls.call);
+  if (choice != Choices::library) return choice;
+  return keep_left(calls, message, MPI_DATATYPE_NULL, MPI_OP_NULL);
 }
 
 unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collective collective,
                                   int root, std::size_t count, MPI_Datatype type, MPI_Op op) {
-  if (!knows(*executor, type, op)) {
-    executor->executor->leave(static_cast<Collective>(collective));
+  ProgramCalls& calls = calls_of(executor);
+  if (!knows(calls, type, op)) {
+    calls.executor->leave(static_cast<Collective>(collective));
     return Choices::library;
   }
-  return begin_call(*executor, {.collective = static_cast<Collective>(collective),
-                                .data_type = *executor->data_type,
-                                .reduce_op = *executor->reduce_op,
-                                .root = root,
-                                .message_size = {count * size_of(*executor->data_type)}});
+  const unsigned choice = begin_call(calls, {.collective = static_cast<Collective>(collective),
+                                             .data_type = *calls.data_type,
+                                             .reduce_op = *calls.reduce_op,
+                                             .root = root,
+                                             .message_size = {count * size_of(*calls.data_type)}});
+  return choice != Choices::library ? choice : keep_left(calls, count, type, op);
 }
 
 unsigned colltune_begin_moves(colltune_executor* executor, colltune_collective collective,
                               const int* counts, int ranks, std::size_t unit) {
   return guarded<unsigned>(Choices::library, [&]() -> unsigned {
-    const std::size_t message = set_blocks(*executor, counts, ranks, unit);
+    ProgramCalls& calls = calls_of(executor);
+    const std::size_t message = set_blocks(calls, counts, ranks, unit);
     // What is packed is counted by an int.
     if (message > std::numeric_limits<int>::max()) {
-      executor->executor->leave(static_cast<Collective>(collective));
+      calls.executor->leave(static_cast<Collective>(collective));
       return Choices::library;
     }
-    return begin_call(*executor, {.collective = static_cast<Collective>(collective),
-                                  .data_type = DataType::u8,
-                                  .reduce_op = ReduceOp::none,
-                                  .message_size = {message},
-                                  .counts = counts_class(executor->blocks)});
+    return begin_call(calls, {.collective = static_cast<Collective>(collective),
+                              .data_type = DataType::u8,
+                              .reduce_op = ReduceOp::none,
+                              .message_size = {message},
+                              .counts = counts_class(calls.blocks)});
   });
 }
 
 unsigned colltune_begin_reductions(colltune_executor* executor, colltune_collective collective,
                                    const int* counts, int ranks, MPI_Datatype type, MPI_Op op) {
   return guarded<unsigned>(Choices::library, [&]() -> unsigned {
-    if (!knows(*executor, type, op)) {
-      executor->executor->leave(static_cast<Collective>(collective));
+    ProgramCalls& calls = calls_of(executor);
+    if (!knows(calls, type, op)) {
+      calls.executor->leave(static_cast<Collective>(collective));
       return Choices::library;
     }
-    const std::size_t message = set_blocks(*executor, counts, ranks, size_of(*executor->data_type));
-    return begin_call(*executor, {.collective = static_cast<Collective>(collective),
-                                  .data_type = *executor->data_type,
-                                  .reduce_op = *executor->reduce_op,
-                                  .message_size = {message},
-                                  .counts = counts_class(executor->blocks)});
+    const std::size_t message = set_blocks(calls, counts, ranks, size_of(*calls.data_type));
+    return begin_call(calls, {.collective = static_cast<Collective>(collective),
+                              .data_type = *calls.data_type,
+                              .reduce_op = *calls.reduce_op,
+                              .message_size = {message},
+                              .counts = counts_class(calls.blocks)});
   });
 }
 
 const std::size_t* colltune_block_starts(const colltune_executor* executor) {
-  return executor->block_starts.data();
+  return static_cast<const ProgramCalls*>(executor)->block_starts.data();
 }
 
 colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
                               const colltune_buffers* buffers) {
   return guarded(COLLTUNE_FAILED, [&] {
-    executor->meanwhile.begin();
+    ProgramCalls& calls = calls_of(executor);
+    calls.meanwhile.begin();
     const CallBuffers own{
         .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
         .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
-    const bool is_equal = executor->call.counts == Counts::equal;
+    const bool is_equal = calls.call.counts == Counts::equal;
     const std::span<const std::size_t> blocks =
-        is_equal ? std::span<const std::size_t>() : std::span<const std::size_t>(executor->blocks);
-    if (executor->executor->run(static_cast<std::uint16_t>(choice), executor->call,
-                                buffers->in_place, own, blocks)) {
-      if (!buffers->is_copied_back) executor->executor->finish();
+        is_equal ? std::span<const std::size_t>() : std::span<const std::size_t>(calls.blocks);
+    if (calls.executor->run(static_cast<std::uint16_t>(choice), calls.call, buffers->in_place, own,
+                            blocks)) {
+      if (!buffers->is_copied_back) calls.executor->finish();
       return COLLTUNE_DONE;
     }
-    if (executor->executor->rank() == 0) say_first_failure(executor->executor->failures().back());
+    if (calls.executor->rank() == 0) say_first_failure(calls.executor->failures().back());
     return COLLTUNE_LEFT;
   });
 }
 
-void colltune_leave(colltune_executor* executor, colltune_collective collective) {
-  executor->executor->leave(static_cast<Collective>(collective));
-}
-
-void colltune_finish(colltune_executor* executor) { executor->executor->finish(); }
+void colltune_finish(colltune_executor* executor) { calls_of(executor).executor->finish(); }
 
 void* colltune_memory(colltune_executor* executor, int which, std::size_t bytes) {
   return guarded<void*>(nullptr, [&] {
-    auto& memory = executor->memory[static_cast<std::size_t>(which)];
-    auto& size = executor->memory_bytes[static_cast<std::size_t>(which)];
+    ProgramCalls& calls = calls_of(executor);
+    auto& memory = calls.memory[static_cast<std::size_t>(which)];
+    auto& size = calls.memory_bytes[static_cast<std::size_t>(which)];
     if (size < bytes) {
       memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
       size = bytes;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "colltune/kernels/execution/call_lines.h"
 #include "looks.h"
 
 #ifdef __cplusplus
@@ -24,7 +25,8 @@ enum colltune_collective {
   COLLTUNE_REDUCE = 4,
   COLLTUNE_ALL_TO_ALL = 5,
   COLLTUNE_GATHER = 6,
-  COLLTUNE_SCATTER = 7
+  COLLTUNE_SCATTER = 7,
+  COLLTUNE_COLLECTIVES = 8
 };
 
 /* What became of a call. */
@@ -50,8 +52,23 @@ struct colltune_look colltune_own_look(int64_t spent, int ranks_here);
 /* Says once per process, on stderr, why the library's own collectives run. */
 void colltune_say(const char* why);
 
-/* The calls of one communicator on this rank. */
-typedef struct colltune_executor colltune_executor;
+/* A call that is left to the library whenever it is made on a communicator. */
+struct colltune_left_call {
+  size_t amount; /* bytes of the message, or elements of a reduction; 0: none is known */
+  int root;
+  MPI_Datatype type; /* and operator, of a reduction */
+  MPI_Op op;
+  struct colltune_call_entry entry; /* what is written down of it */
+};
+
+/* The calls of one communicator on this rank: what callers see of it. */
+typedef struct colltune_executor {
+  /* By collective, the latest call with blocks of one length. Who makes it again writes it into
+     `lines` and has neither to begin nor to finish it. */
+  struct colltune_left_call left[COLLTUNE_COLLECTIVES];
+  struct colltune_call_lines* lines;
+  bool is_counted; /* all calls are, and some timed: none is in `left` */
+} colltune_executor;
 
 /* Collective, with the library's own collectives on `comm`. `progress` lets the library go on. Null
    if nothing of ours runs; then it is so on all ranks. */
@@ -94,9 +111,8 @@ struct colltune_buffers {
 enum colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
                                    const struct colltune_buffers* buffers);
 
-/* A call that is the library's, though it could be begun. */
-void colltune_leave(colltune_executor* executor, enum colltune_collective collective);
-/* The call that was begun last, or left, is over. */
+/* The call that was begun last is over. Not needed of a call that was left where calls are
+   not counted. */
 void colltune_finish(colltune_executor* executor);
 
 /* Memory of the executor that lives until the next call; null if there is none. `which`: 0 or 1. */

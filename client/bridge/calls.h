@@ -33,6 +33,33 @@ struct place {
   int error; /* the code of an error that the library has reported already; else MPI_SUCCESS */
 };
 
+/* A call that was left to the library is over. */
+static inline void finish_left(colltune_executor* executor) {
+  if (executor->is_counted) colltune_finish(executor);
+}
+
+/* Whether the call is like the latest of its collective, and that one was left to the library for
+   good: it is written down then, and begun and finished by nothing else. */
+static inline bool is_left_again(colltune_executor* executor,
+                                 const struct colltune_left_call* latest, int root, size_t amount) {
+  if (latest->amount != amount || latest->root != root) return false;
+  colltune_write_call(executor->lines, latest->entry);
+  return true;
+}
+static inline unsigned begin_move(colltune_executor* executor, enum colltune_collective collective,
+                                  int root, size_t message) {
+  if (is_left_again(executor, &executor->left[collective], root, message)) return 0;
+  return colltune_begin_move(executor, collective, root, message);
+}
+static inline unsigned begin_reduction(colltune_executor* executor,
+                                       enum colltune_collective collective, int root, size_t count,
+                                       MPI_Datatype type, MPI_Op op) {
+  const struct colltune_left_call* const latest = &executor->left[collective];
+  if (latest->type == type && latest->op == op && is_left_again(executor, latest, root, count))
+    return 0;
+  return colltune_begin_reduction(executor, collective, root, count, type, op);
+}
+
 /* The first call of a variant makes memory, and communicators if there are several nodes. */
 static enum colltune_outcome run(colltune_executor* executor, unsigned choice,
                                  const struct colltune_buffers* buffers) {
@@ -156,7 +183,7 @@ static inline enum colltune_outcome run_bcast(struct place* at, void* buffer, in
                                               MPI_Datatype type, int root) {
   const size_t bytes = bytes_of(type, (size_t)count);
   if (0 == bytes) return COLLTUNE_LEFT;
-  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_BROADCAST, root, bytes);
+  const unsigned choice = begin_move(at->executor, COLLTUNE_BROADCAST, root, bytes);
   if (0 == choice) return COLLTUNE_LEFT;
   const struct move of = {.receive = {buffer, (size_t)count, type},
                           .in_place = true,
@@ -171,7 +198,7 @@ static inline enum colltune_outcome run_allgather(struct place* at, const void* 
   const size_t block = bytes_of(receive_type, (size_t)receive_count);
   if (0 == block) return COLLTUNE_LEFT;
   const size_t ranks = (size_t)at->ranks;
-  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_ALL_GATHER, 0, block * ranks);
+  const unsigned choice = begin_move(at->executor, COLLTUNE_ALL_GATHER, 0, block * ranks);
   if (0 == choice) return COLLTUNE_LEFT;
   struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
   if (MPI_IN_PLACE == send) {
@@ -190,7 +217,7 @@ static inline enum colltune_outcome run_alltoall(struct place* at, const void* s
   const size_t ranks = (size_t)at->ranks;
   const size_t bytes = bytes_of(receive_type, (size_t)receive_count) * ranks;
   if (0 == bytes) return COLLTUNE_LEFT;
-  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_ALL_TO_ALL, 0, bytes);
+  const unsigned choice = begin_move(at->executor, COLLTUNE_ALL_TO_ALL, 0, bytes);
   if (0 == choice) return COLLTUNE_LEFT;
   struct move of = {.receive = {receive, (size_t)receive_count * ranks, receive_type}};
   if (MPI_IN_PLACE == send) {
@@ -212,7 +239,7 @@ static inline enum colltune_outcome run_gather(struct place* at, const void* sen
                                : bytes_of(send_type, (size_t)send_count);
   if (0 == block) return COLLTUNE_LEFT;
   const size_t ranks = (size_t)at->ranks;
-  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_GATHER, root, block * ranks);
+  const unsigned choice = begin_move(at->executor, COLLTUNE_GATHER, root, block * ranks);
   if (0 == choice) return COLLTUNE_LEFT;
   struct move of = {.in_place = false};
   if (is_root) of.receive = (struct side){receive, (size_t)receive_count * ranks, receive_type};
@@ -235,7 +262,7 @@ static inline enum colltune_outcome run_scatter(struct place* at, const void* se
                                : bytes_of(receive_type, (size_t)receive_count);
   if (0 == block) return COLLTUNE_LEFT;
   const size_t ranks = (size_t)at->ranks;
-  const unsigned choice = colltune_begin_move(at->executor, COLLTUNE_SCATTER, root, block * ranks);
+  const unsigned choice = begin_move(at->executor, COLLTUNE_SCATTER, root, block * ranks);
   if (0 == choice) return COLLTUNE_LEFT;
   struct move of = {.in_place = false};
   if (is_root) of.send = (struct side){send, (size_t)send_count * ranks, send_type};
@@ -255,7 +282,7 @@ static inline enum colltune_outcome run_allreduce(struct place* at, const void* 
                                                   int count, MPI_Datatype type, MPI_Op op) {
   if (0 == count) return COLLTUNE_LEFT;
   const unsigned choice =
-      colltune_begin_reduction(at->executor, COLLTUNE_ALL_REDUCE, 0, (size_t)count, type, op);
+      begin_reduction(at->executor, COLLTUNE_ALL_REDUCE, 0, (size_t)count, type, op);
   if (0 == choice) return COLLTUNE_LEFT;
   const bool in_place = MPI_IN_PLACE == send;
   const size_t bytes = bytes_of(type, (size_t)count);
@@ -268,7 +295,7 @@ static inline enum colltune_outcome run_reduce(struct place* at, const void* sen
                                                int count, MPI_Datatype type, MPI_Op op, int root) {
   if (0 == count) return COLLTUNE_LEFT;
   const unsigned choice =
-      colltune_begin_reduction(at->executor, COLLTUNE_REDUCE, root, (size_t)count, type, op);
+      begin_reduction(at->executor, COLLTUNE_REDUCE, root, (size_t)count, type, op);
   if (0 == choice) return COLLTUNE_LEFT;
   const bool is_root = at->rank == root;
   const bool in_place = is_root && MPI_IN_PLACE == send;
@@ -286,7 +313,7 @@ static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, c
   const size_t count = (size_t)count_of_each;
   const size_t ranks = (size_t)at->ranks;
   const unsigned choice =
-      colltune_begin_reduction(at->executor, COLLTUNE_REDUCE_SCATTER, 0, count * ranks, type, op);
+      begin_reduction(at->executor, COLLTUNE_REDUCE_SCATTER, 0, count * ranks, type, op);
   if (0 == choice) return COLLTUNE_LEFT;
   const size_t block = bytes_of(type, count);
   /* MPI puts the result at the beginning of the buffer, the kernels at this rank's block. */

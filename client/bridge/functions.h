@@ -22,7 +22,6 @@ struct colltune_functions {
   __typeof__(colltune_begin_reductions)* begin_reductions;
   __typeof__(colltune_block_starts)* block_starts;
   __typeof__(colltune_run)* run;
-  __typeof__(colltune_leave)* leave;
   __typeof__(colltune_finish)* finish;
   __typeof__(colltune_memory)* memory;
 };

@@ -21,7 +21,6 @@ __attribute__((visibility("default"))) const struct colltune_functions COLLTUNE_
     .begin_reductions = colltune_begin_reductions,
     .block_starts = colltune_block_starts,
     .run = colltune_run,
-    .leave = colltune_leave,
     .finish = colltune_finish,
     .memory = colltune_memory,
 };

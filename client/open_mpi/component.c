@@ -214,7 +214,7 @@ static inline int passed_on(struct passing call, int result) {
   if (NULL != call.module) {
     is_inside = false;
     if (NULL != call.executor)
-      colltune_finish(call.executor);
+      finish_left(call.executor);
     else
       colltune_call_ends(&call.module->spending);
   }

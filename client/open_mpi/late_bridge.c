@@ -212,9 +212,6 @@ enum colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
                                    const struct colltune_buffers* buffers) {
   return of_bridge()->run(executor, choice, buffers);
 }
-void colltune_leave(colltune_executor* executor, enum colltune_collective collective) {
-  of_bridge()->leave(executor, collective);
-}
 void colltune_finish(colltune_executor* executor) { of_bridge()->finish(executor); }
 void* colltune_memory(colltune_executor* executor, int which, size_t bytes) {
   return of_bridge()->memory(executor, which, bytes);

@@ -221,7 +221,7 @@ static inline int passed_on(struct known* known, int result) {
   if (NULL == known->place.executor && known->is_set_up) return result;
   is_inside = false;
   if (known->is_set_up)
-    colltune_finish(known->place.executor);
+    finish_left(known->place.executor);
   else
     colltune_call_ends(&known->spending);
   return result;

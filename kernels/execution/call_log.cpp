@@ -15,8 +15,8 @@ constexpr std::uint64_t ended = ~std::uint64_t{0};
 
 }  // namespace
 
-CallLog::CallLog() : alone_(std::make_unique<Line[]>(lines)), own_(alone_.get()) {
-  lines_.push_back(own_);
+CallLog::CallLog() : alone_(std::make_unique<Line[]>(lines)), own_{.first = alone_.get()} {
+  lines_.push_back(own_.first);
 }
 
 CallLog::CallLog(Communicator& communicator, Deadline deadline)
@@ -26,24 +26,24 @@ CallLog::CallLog(Communicator& communicator, Deadline deadline)
     lines_.push_back(part.empty() ? nullptr : reinterpret_cast<Line*>(part.data()));
     if (rank != rank_ && !part.empty()) others_.push_back(rank);
   }
-  own_ = lines_[static_cast<std::size_t>(rank_)];
+  own_.first = lines_[static_cast<std::size_t>(rank_)];
 }
 
 CallLog::Entry CallLog::entry_of(const ProgramCall& call) noexcept {
-  return {.bytes = call.message_size.value,
-          .kind = static_cast<std::uint64_t>(call.collective) |
-                  static_cast<std::uint64_t>(call.data_type) << 8U |
-                  static_cast<std::uint64_t>(call.reduce_op) << 16U |
-                  static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U |
-                  static_cast<std::uint64_t>(call.counts) << 56U};
+  return {{.bytes = call.message_size.value,
+           .kind = static_cast<std::uint64_t>(call.collective) |
+                   static_cast<std::uint64_t>(call.data_type) << 8U |
+                   static_cast<std::uint64_t>(call.reduce_op) << 16U |
+                   static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 24U |
+                   static_cast<std::uint64_t>(call.counts) << 56U}};
 }
 
 void CallLog::end(bool in_call) noexcept {
   for (std::uint64_t next = in_call ? 0 : 1; next < lines; ++next) {
-    Line& one = own_[(calls_ + next) % lines];
+    Line& one = own_.first[(own_.calls + next) % lines];
     put(one.number, 0);
     put(one.kind, ended);
-    put(one.number, calls_ + next);
+    put(one.number, own_.calls + next);
   }
 }
 
@@ -57,10 +57,10 @@ void CallLog::compare() const {
                      .counts = static_cast<Counts>(entry.kind >> 56U)});
   };
   const auto read = [&](int rank) -> std::optional<Entry> {
-    Line& one = lines_[static_cast<std::size_t>(rank)][calls_ % lines];
-    if (get(one.number) != calls_) return {};
-    const Entry entry{.bytes = get(one.bytes), .kind = get(one.kind)};
-    if (get(one.number) != calls_) return {};
+    Line& one = lines_[static_cast<std::size_t>(rank)][own_.calls % lines];
+    if (get(one.number) != own_.calls) return {};
+    const Entry entry{{.bytes = get(one.bytes), .kind = get(one.kind)}};
+    if (get(one.number) != own_.calls) return {};
     return entry;
   };
   const auto own = read(rank_);
@@ -73,11 +73,11 @@ void CallLog::compare() const {
           StatusCode::aborted,
           fmt::format("rank {} makes no further calls, since one failed there; rank {} waits "
                       "for it in call {}: {}",
-                      rank, rank_, calls_, text_of(*own)));
+                      rank, rank_, own_.calls, text_of(*own)));
     throw Error(StatusCode::failed_precondition,
                 fmt::format("the ranks of a communicator make different calls as their call {}: "
                             "rank {} {}; rank {} {}",
-                            calls_, rank_, text_of(*own), rank, text_of(*other)));
+                            own_.calls, rank_, text_of(*own), rank, text_of(*other)));
   }
 }
 

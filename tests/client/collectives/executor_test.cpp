@@ -216,7 +216,9 @@ TEST(CallLog, NamesBothSidesOfCallsThatDiffer) {
                         .root = 1,
                         .message_size = {64}};
   for (int i = 0; i < 40; ++i) {
-    for (const auto& log : logs) log->write(sum);
+    // One is written as by who does that without the log.
+    logs[0]->write(sum);
+    colltune_write_call(&logs[1]->own_lines(), CallLog::entry_of(sum));
     EXPECT_NO_THROW(logs[0]->compare());
   }
   logs[0]->write(sum);

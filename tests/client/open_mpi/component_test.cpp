@@ -151,6 +151,18 @@ TEST_F(Component, NamesBothSidesOfCallsThatDiffer) {
   EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce f32 sum of 4096 bytes"));
 }
 
+// Such calls are not counted without a report, but written down as any other.
+TEST_F(Component, NamesBothSidesWhereOneRepeatsCallsOfTheLibrary) {
+  for (const char* const report : {"0", "1"}) {
+    const Ended ended = run(with(with(with(launch(2), on()), set("COLLTUNE_REPORT", report)),
+                                 {EDGE_PROGRAM, "mismatch_of_left"}));
+    EXPECT_NE(ended.code, 0);
+    EXPECT_THAT(ended.errors, HasSubstr("the ranks of a communicator make different calls"));
+    EXPECT_THAT(ended.errors, HasSubstr("rank 0 all_reduce f32 sum of 4096 bytes"));
+    EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce f64 sum of 512 bytes"));
+  }
+}
+
 TEST_F(Component, KeepsNothingOfCommunicatorsThatAreFreed) {
   const std::string number = is_full_run() ? "10000" : "400";
   const Ended ended = run(with(with(launch(2), on()), {EDGE_PROGRAM, "communicators", number}));

@@ -129,6 +129,29 @@ void late() {
   if (rank == 0) std::printf("late %.3f all %.3f\n", late_calls * 1e3, all_calls * 1e3);
 }
 
+/// A sum of 64 doubles, of which planted tables have none: it is left to the library.
+void left_sum() {
+  std::vector<double> send(64, rank);
+  std::vector<double> receive(send.size());
+  MPI_Allreduce(send.data(), receive.data(), 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  const double expected = ranks * (ranks - 1) / 2.0;
+  if (receive.front() != expected || receive.back() != expected) fail("a sum is wrong");
+}
+
+/// Calls that are left to the library and repeated, others among them; then one rank makes another
+/// call than the others, which MPI forbids.
+void mismatch_of_left() {
+  for (int i = 0; i < 1000; ++i) {
+    left_sum();
+    if (i % 3 == 0) sum(MPI_COMM_WORLD, 1024, i);
+    if (i % 5 == 0) MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (rank == 0)
+    sum(MPI_COMM_WORLD, 1024);
+  else
+    left_sum();
+}
+
 /// The ranks make unlike calls, which MPI forbids.
 void mismatch() {
   std::vector<float> send(1024);
@@ -254,7 +277,8 @@ void spawned() {
   sums_across(parent, true);
 }
 
-/// Makes Open MPI look at all of its components. (Behind MPI_Finalize 4.1.4 frees twice at its end.)
+/// Makes Open MPI look at all of its components. (Behind MPI_Finalize 4.1.4 frees twice at its
+/// end.)
 void tool_session() {
   int provided = 0;
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS ||
@@ -283,6 +307,7 @@ int main(int argc, char** argv) {
     sums(MPI_COMM_WORLD, 20);
   }
   if (what == "mismatch") mismatch();
+  if (what == "mismatch_of_left") mismatch_of_left();
   if (what == "communicators") communicators(number);
   if (what == "children") children();
   if (what == "threads" && provided == MPI_THREAD_MULTIPLE) threads();

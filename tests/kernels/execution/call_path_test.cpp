@@ -118,6 +118,10 @@ TEST_F(CallPathTest, CountsWhatIsLeftToTheLibrary) {
   EXPECT_THAT(notes, IsEmpty());
   EXPECT_EQ(path.left()[static_cast<std::size_t>(Collective::gather)].calls, 1U);
   EXPECT_EQ(path.tallies().front().made.calls, 0U);
+  ASSERT_NE(path.left_for_good(), nullptr);
+  EXPECT_EQ(*path.left_for_good(), CallLog::entry_of(gather_of(4)));
+  EXPECT_TRUE(make(gather_of(16)));
+  EXPECT_EQ(path.left_for_good(), nullptr);
 }
 
 TEST_F(CallPathTest, LeavesToTheLibraryWhatCannotBePrepared) {
@@ -126,6 +130,7 @@ TEST_F(CallPathTest, LeavesToTheLibraryWhatCannotBePrepared) {
   EXPECT_FALSE(make(gather_of(16))) << "nor the next one";
   EXPECT_FALSE(make(gather_of(64)));
   EXPECT_THAT(notes, ElementsAre("prepare 16"));
+  EXPECT_NE(path.left_for_good(), nullptr);
   EXPECT_EQ(path.left()[static_cast<std::size_t>(Collective::gather)].calls, 3U);
   EXPECT_EQ(path.tallies().front().made.calls, 0U);
   EXPECT_EQ(path.tallies().front().saved, std::chrono::nanoseconds());
@@ -134,7 +139,9 @@ TEST_F(CallPathTest, LeavesToTheLibraryWhatCannotBePrepared) {
 TEST_F(CallPathTest, PreparesInTheCallByWhichItPays) {
   path.set_price(std::chrono::nanoseconds(12));
   EXPECT_FALSE(make(gather_of(16)));
+  EXPECT_EQ(path.left_for_good(), nullptr) << "it may pay yet";
   EXPECT_FALSE(make(gather_of(4))) << "no choice's";
+  EXPECT_NE(path.left_for_good(), nullptr);
   EXPECT_FALSE(make(gather_of(64)));
   EXPECT_TRUE(make(gather_of(64))) << "15 ns would have been saved";
   EXPECT_TRUE(make(gather_of(16)));

@@ -53,6 +53,12 @@ class Executor {
   void note(const ProgramCall& call) noexcept { path_.log().write(call); }
   /// CallLog::end: ranks of this node that wait for this one for long throw.
   void end(bool in_call) noexcept { path_.log().end(in_call); }
+  /// CallPath::left_for_good. Who writes calls like it into `lines` need not begin or finish them;
+  /// they are not counted then.
+  [[nodiscard]] const CallLog::Entry* left_for_good() const noexcept {
+    return path_.left_for_good();
+  }
+  [[nodiscard]] colltune_call_lines& lines() noexcept { return path_.log().own_lines(); }
   /// A call that no choice can be for, since the kernels lack its type or operator.
   /// `finish` ends it, too.
   void leave(Collective collective) noexcept { path_.leave(collective); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "colltune/kernels/communicator.h"
+#include "colltune/kernels/execution/call_lines.h"
 #include "colltune/kernels/execution/program_call.h"
 
 namespace colltune {
@@ -21,23 +22,17 @@ class CallLog {
   /// One that no other rank reads: writing takes as long.
   CallLog();
   /// What is written of a call.
-  struct Entry {
-    std::uint64_t bytes = 0;
-    /// Collective, type, operator, from the lowest byte; the root's 32 bits above; counts above
-    /// that.
-    std::uint64_t kind = 0;
-    friend bool operator==(const Entry&, const Entry&) = default;
+  struct Entry : colltune_call_entry {
+    friend bool operator==(const Entry& one, const Entry& other) noexcept {
+      return one.bytes == other.bytes && one.kind == other.kind;
+    }
   };
   [[nodiscard]] static Entry entry_of(const ProgramCall& call) noexcept;
   /// This rank makes its next call. Inline, since it is on the path of every call.
-  void write(const Entry& entry) noexcept {
-    Line& own = own_[++calls_ % lines];
-    put(own.number, 0);
-    put(own.bytes, entry.bytes);
-    put(own.kind, entry.kind);
-    put(own.number, calls_);
-  }
+  void write(const Entry& entry) noexcept { colltune_write_call(&own_, entry); }
   void write(const ProgramCall& call) noexcept { write(entry_of(call)); }
+  /// For who writes some of the calls without this: the next line is the next call's.
+  [[nodiscard]] colltune_call_lines& own_lines() noexcept { return own_; }
   /// This rank makes no further call, since one failed: the one that was written last (`in_call`)
   /// or one that was not.
   void end(bool in_call) noexcept;
@@ -46,15 +41,8 @@ class CallLog {
   void compare() const;
 
  private:
-  // A rank may be some calls ahead of another: a broadcast's root waits for nobody.
-  static constexpr std::uint64_t lines = 16;
-  /// One call of one rank. Its owner alone writes it.
-  struct Line {
-    std::uint64_t number;  ///< of the call, from 1 on; 0 while it is written
-    std::uint64_t bytes;   ///< and `kind`: its Entry
-    std::uint64_t kind;
-    std::uint64_t unused;
-  };
+  using Line = colltune_call_line;
+  static constexpr std::uint64_t lines = COLLTUNE_CALL_LINES;
   // Each store is seen after the ones before it, each load made before the ones after it.
   static void put(std::uint64_t& word, std::uint64_t value) noexcept {
     std::atomic_ref(word).store(value, std::memory_order_release);
@@ -68,8 +56,7 @@ class CallLog {
   std::vector<Line*> lines_;  ///< by rank: the first of its lines; null on other nodes
   std::vector<int> others_;   ///< the other ranks of this node
   int rank_ = 0;
-  Line* own_ = nullptr;  ///< the first of this rank's lines
-  std::uint64_t calls_ = 0;
+  colltune_call_lines own_{};
 };
 
 }  // namespace colltune

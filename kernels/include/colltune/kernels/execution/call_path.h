@@ -75,6 +75,11 @@ class CallPath {
     timer_.begin(tally.made);
     return found_.choice;
   }
+  /// What is written down of a call like the one that was begun last, if all those are left to the
+  /// library from now on; else null.
+  [[nodiscard]] const CallLog::Entry* left_for_good() const noexcept {
+    return found_.choice == library && awaited_ == library ? &found_.entry : nullptr;
+  }
   /// A call that no choice can be for. `finish` ends it, too.
   void leave(Collective collective) noexcept {
     timer_.begin(left_[static_cast<std::size_t>(collective)]);
