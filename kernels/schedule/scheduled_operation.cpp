@@ -392,11 +392,21 @@ class ScheduledOperation final : public Operation {
   void combine(const Step& step, const Running& running, std::size_t size,
                const Reduction& reduction) {
     for (std::size_t i = 0; i < step.from.size(); ++i) sources_[i] = at(step.from[i], running);
+    const auto destination = [&](const Block& to) {
+      return Destination{at(to, running), mode_of(to)};
+    };
+    Destination first = destination(step.to);
     Destination second;
-    if (step.also_to) second = {at(*step.also_to, running), mode_of(*step.also_to)};
-    reduce_in_rank_order({sources_.data(), step.from.size()},
-                         {at(step.to, running), mode_of(step.to)}, second, size / element_size_,
+    if (step.also_to) {
+      second = destination(*step.also_to);
+      if (is_for_others(*step.also_to)) std::swap(first, second);
+    }
+    reduce_in_rank_order({sources_.data(), step.from.size()}, first, second, size / element_size_,
                          reduction);
+  }
+
+  bool is_for_others(const Block& to) const {
+    return to.space == Space::scratch || to.rank != rank_;
   }
 
   bool is_far(const Block& block) const {
@@ -415,7 +425,7 @@ class ScheduledOperation final : public Operation {
   }
 
   CopyMode mode_of(const Block& to) const {
-    return to.space == Space::scratch || to.rank != rank_ ? stores_.staging : stores_.results;
+    return is_for_others(to) ? stores_.staging : stores_.results;
   }
 
   int rank_;

@@ -63,9 +63,9 @@ struct Views {
 /// one: its block number `rank`.
 Views place_buffers(const Problem& problem, int rank, int ranks,
                     std::span<const std::size_t> blocks, const BufferArena::Regions& regions,
-                    std::size_t offset_of_pair) {
-  const std::span<std::byte> first = regions.first.subspan(offset_of_pair);
-  const std::span<std::byte> second = regions.second.subspan(offset_of_pair);
+                    std::size_t offset_of_pair, const PairLayout::Shift& shift) {
+  const std::span<std::byte> first = regions.first.subspan(offset_of_pair + shift.send);
+  const std::span<std::byte> second = regions.second.subspan(offset_of_pair + shift.receive);
   const std::size_t send = send_size(problem, ranks, blocks, rank, root).value;
   const std::size_t receive = receive_size(problem, ranks, blocks, rank, root).value;
   if (!problem.in_place) return {first.first(send), second.first(receive)};
@@ -91,11 +91,12 @@ PairLayout PairLayout::of(Bytes message, Calling calling) {
     return (bytes + unit - 1) / unit * unit;
   };
   PairLayout layout;
+  const std::size_t needed = size + 2 * guard_bytes + units * unit;
   if (size >= smallest_on_pages) {
-    layout.stride = up(size + 2 * guard_bytes, page);
+    layout.stride = up(needed, page);
   } else {
     // An odd number of lines, so that pairs do not share the sets of a cache.
-    layout.stride = up(size + 2 * guard_bytes, line);
+    layout.stride = up(needed, line);
     if (layout.stride / line % 2 == 0) layout.stride += line;
   }
   layout.count = fewest_buffer_pairs(calling);
@@ -183,8 +184,12 @@ CellData::CellData(const Problem& problem, Calling calling, const Communicator& 
       ranks_(world.size()),
       calling_(calling) {
   const PairLayout layout = PairLayout::of(problem.message_size, calling);
+  // Symmetric memory and that of devices come from allocators that align to more.
+  const bool is_by_allocator = device_ == nullptr && !problem.registered;
   for (std::size_t i = 0; i < layout.count; ++i) {
-    const Views views = place_buffers(problem, rank_, ranks_, blocks_, regions, i * layout.stride);
+    const Views views =
+        place_buffers(problem, rank_, ranks_, blocks_, regions, i * layout.stride,
+                      is_by_allocator ? PairLayout::shift_by_allocator(i) : PairLayout::Shift{});
     Pair pair{.send = views.send, .receive = views.receive};
     if (problem.in_place) {
       place_guards(pair, "before the buffer", "behind the buffer",

@@ -45,7 +45,9 @@ void reduce_in_rank_order(std::span<const std::byte* const> sources, std::byte* 
 
 /// The same, with the same bits stored twice (for example into this rank's own buffer and a
 /// peer's), each in its own mode. Either may be one of the sources; they do not overlap each other.
-/// A `second` without data is not written.
+/// A `second` without data is not written. Stores are aligned for `destination`: give the one there
+/// that other cores hold or read. Where these are far, its lines cost most; two_shot of 256 KiB
+/// with a program's buffers took 29 us on two far AMD cores with the other order, and 16 with this.
 void reduce_in_rank_order(std::span<const std::byte* const> sources, const Destination& destination,
                           const Destination& second, std::size_t count, const Reduction& reduction);
 
