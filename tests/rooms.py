@@ -20,7 +20,7 @@ PRODUCT = ["proto", "kernels", "db", "daemon", "client"]
 ROOMS = [
     "proto/vocabulary", "proto/model", "proto/table_file", "proto/nccl", "proto/apply", "proto/json", "proto/trace", "proto/wire",
     "kernels/machine", "kernels/api", "kernels/arithmetic", "kernels/communication", "kernels/shared_memory", "kernels/schedule",
-    "kernels/composition", "kernels/execution", "kernels/device_code", "kernels/device", "kernels/nccl_library", "kernels/nccl_calls",
+    "kernels/composition", "kernels/execution", "kernels/device_code", "kernels/device", "kernels/nccl_library", "kernels/nccl_calls", "kernels/program_calls",
     "kernels/mpi_library", "kernels/verification", "kernels/cpu", "kernels/cuda", "kernels/mpi", "kernels/nccl", "kernels",
     "kernels/plugin",
     "db/sqlite", "db", "db/history",

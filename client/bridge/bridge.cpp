@@ -26,6 +26,7 @@
 #include "colltune/collectives/report.h"
 #include "colltune/collectives/running_mpi.h"
 #include "colltune/kernels/catalogue.h"
+#include "colltune/kernels/execution/call_blocks.h"
 #include "launch_setting.h"
 #include "program_types.h"
 #include "set_up.h"
@@ -45,9 +46,7 @@ struct ProgramCalls : colltune_executor {
   AbortFlag abort_flag;
   std::unique_ptr<Executor> executor;
   ProgramCall call;  ///< the one that was begun last
-  // Of the last call with a block per rank; room is made at set-up.
-  std::vector<std::size_t> blocks;
-  std::vector<std::size_t> block_starts;
+  CallBlocks blocks;
   // Of the last reduction: programs rarely change them.
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::optional<DataType> data_type{};
@@ -169,16 +168,125 @@ bool knows(ProgramCalls& calls, MPI_Datatype type, MPI_Op op) {
   return calls.data_type && calls.reduce_op;
 }
 
-/// The bytes of all blocks together.
-std::size_t set_blocks(ProgramCalls& calls, const int* counts, int ranks, std::size_t unit) {
-  calls.blocks.clear();
-  calls.block_starts.assign(1, 0);
-  for (int rank = 0; rank < ranks; ++rank) {
-    calls.blocks.push_back(static_cast<std::size_t>(counts[rank]) * unit);
-    calls.block_starts.push_back(calls.block_starts.back() + calls.blocks.back());
+unsigned begin_move(colltune_executor* executor, colltune_collective collective, int root,
+                    std::size_t message) {
+  ProgramCalls& calls = calls_of(executor);
+  calls.call = {.collective = static_cast<Collective>(collective),
+                .data_type = DataType::u8,
+                .reduce_op = ReduceOp::none,
+                .root = root,
+                .message_size = {message}};
+  // What is packed is counted by an int.
+  if (message > std::numeric_limits<int>::max()) {
+    calls.executor->leave(calls.call.collective);
+    return Choices::library;
   }
-  return calls.block_starts.back();
+  const unsigned choice = calls.executor->begin(calls.call);
+  if (choice != Choices::library) return choice;
+  return keep_left(calls, message, MPI_DATATYPE_NULL, MPI_OP_NULL);
 }
+
+unsigned begin_reduction(colltune_executor* executor, colltune_collective collective, int root,
+                         std::size_t count, MPI_Datatype type, MPI_Op op) {
+  ProgramCalls& calls = calls_of(executor);
+  if (!knows(calls, type, op)) {
+    calls.executor->leave(static_cast<Collective>(collective));
+    return Choices::library;
+  }
+  const unsigned choice = begin_call(calls, {.collective = static_cast<Collective>(collective),
+                                             .data_type = *calls.data_type,
+                                             .reduce_op = *calls.reduce_op,
+                                             .root = root,
+                                             .message_size = {count * size_of(*calls.data_type)}});
+  return choice != Choices::library ? choice : keep_left(calls, count, type, op);
+}
+
+unsigned begin_moves(colltune_executor* executor, colltune_collective collective, const int* counts,
+                     int ranks, std::size_t unit) {
+  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
+    ProgramCalls& calls = calls_of(executor);
+    const std::size_t message = calls.blocks.set({counts, static_cast<std::size_t>(ranks)}, unit);
+    // What is packed is counted by an int.
+    if (message > std::numeric_limits<int>::max()) {
+      calls.executor->leave(static_cast<Collective>(collective));
+      return Choices::library;
+    }
+    return begin_call(calls, {.collective = static_cast<Collective>(collective),
+                              .data_type = DataType::u8,
+                              .reduce_op = ReduceOp::none,
+                              .message_size = {message},
+                              .counts = counts_class(calls.blocks.sizes())});
+  });
+}
+
+unsigned begin_reductions(colltune_executor* executor, colltune_collective collective,
+                          const int* counts, int ranks, MPI_Datatype type, MPI_Op op) {
+  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
+    ProgramCalls& calls = calls_of(executor);
+    if (!knows(calls, type, op)) {
+      calls.executor->leave(static_cast<Collective>(collective));
+      return Choices::library;
+    }
+    const std::size_t message =
+        calls.blocks.set({counts, static_cast<std::size_t>(ranks)}, size_of(*calls.data_type));
+    return begin_call(calls, {.collective = static_cast<Collective>(collective),
+                              .data_type = *calls.data_type,
+                              .reduce_op = *calls.reduce_op,
+                              .message_size = {message},
+                              .counts = counts_class(calls.blocks.sizes())});
+  });
+}
+
+const std::size_t* block_starts(const colltune_executor* executor) {
+  return static_cast<const ProgramCalls*>(executor)->blocks.starts().data();
+}
+
+colltune_outcome run(colltune_executor* executor, unsigned choice,
+                     const colltune_buffers* buffers) {
+  return guarded(COLLTUNE_FAILED, [&] {
+    ProgramCalls& calls = calls_of(executor);
+    calls.meanwhile.begin();
+    const CallBuffers own{
+        .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
+        .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
+    const bool is_equal = calls.call.counts == Counts::equal;
+    const std::span<const std::size_t> blocks =
+        is_equal ? std::span<const std::size_t>()
+                 : std::span<const std::size_t>(calls.blocks.sizes());
+    if (calls.executor->run(static_cast<std::uint16_t>(choice), calls.call, buffers->in_place, own,
+                            blocks)) {
+      if (!buffers->is_copied_back) calls.executor->finish();
+      return COLLTUNE_DONE;
+    }
+    if (calls.executor->rank() == 0) say_first_failure(calls.executor->failures().back());
+    return COLLTUNE_LEFT;
+  });
+}
+
+void finish(colltune_executor* executor) { calls_of(executor).executor->finish(); }
+
+void* memory(colltune_executor* executor, int which, std::size_t bytes) {
+  return guarded<void*>(nullptr, [&] {
+    ProgramCalls& calls = calls_of(executor);
+    auto& memory = calls.memory[static_cast<std::size_t>(which)];
+    auto& size = calls.memory_bytes[static_cast<std::size_t>(which)];
+    if (size < bytes) {
+      memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      size = bytes;
+    }
+    return static_cast<void*>(memory.get());
+  });
+}
+
+constexpr colltune_call_functions call_functions{.begin_move = begin_move,
+                                                 .begin_reduction = begin_reduction,
+                                                 .begin_moves = begin_moves,
+                                                 .begin_reductions = begin_reductions,
+                                                 .block_starts = block_starts,
+                                                 .run = run,
+                                                 .finish = finish,
+                                                 .memory = memory,
+                                                 .say = colltune_say};
 
 }  // namespace
 
@@ -234,7 +342,6 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
       int ranks = 0;
       PMPI_Comm_size(comm, &ranks);
       made->blocks.reserve(static_cast<std::size_t>(ranks));
-      made->block_starts.reserve(static_cast<std::size_t>(ranks) + 1);
       done = set_up(comm, made->abort_flag, process->settings, process->known_kernels(),
                     process->choices);
     } catch (const Error& error) {  // on all ranks
@@ -256,6 +363,7 @@ colltune_executor* colltune_set_up(MPI_Comm comm, void (*progress)()) {
     made->executor = std::move(done.executor);
     if (made->executor == nullptr) return static_cast<colltune_executor*>(nullptr);
     made->meanwhile.watch(made->executor.get());
+    made->functions = &call_functions;
     made->lines = &made->executor->lines();
     made->is_counted = process->settings.reports;
     {
@@ -281,112 +389,4 @@ bool colltune_is_used(const colltune_executor* executor, colltune_collective col
 
 bool colltune_is_used_unequal(const colltune_executor* executor, colltune_collective collective) {
   return has_row(executor, collective, false);
-}
-
-unsigned colltune_begin_move(colltune_executor* executor, colltune_collective collective, int root,
-                             std::size_t message) {
-  ProgramCalls& calls = calls_of(executor);
-  calls.call = {.collective = static_cast<Collective>(collective),
-                .data_type = DataType::u8,
-                .reduce_op = ReduceOp::none,
-                .root = root,
-                .message_size = {message}};
-  // What is packed is counted by an int.
-  if (message > std::numeric_limits<int>::max()) {
-    calls.executor->leave(calls.call.collective);
-    return Choices::library;
-  }
-  const unsigned choice = calls.executor->begin(calls.call);
-  if (choice != Choices::library) return choice;
-  return keep_left(calls, message, MPI_DATATYPE_NULL, MPI_OP_NULL);
-}
-
-unsigned colltune_begin_reduction(colltune_executor* executor, colltune_collective collective,
-                                  int root, std::size_t count, MPI_Datatype type, MPI_Op op) {
-  ProgramCalls& calls = calls_of(executor);
-  if (!knows(calls, type, op)) {
-    calls.executor->leave(static_cast<Collective>(collective));
-    return Choices::library;
-  }
-  const unsigned choice = begin_call(calls, {.collective = static_cast<Collective>(collective),
-                                             .data_type = *calls.data_type,
-                                             .reduce_op = *calls.reduce_op,
-                                             .root = root,
-                                             .message_size = {count * size_of(*calls.data_type)}});
-  return choice != Choices::library ? choice : keep_left(calls, count, type, op);
-}
-
-unsigned colltune_begin_moves(colltune_executor* executor, colltune_collective collective,
-                              const int* counts, int ranks, std::size_t unit) {
-  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
-    ProgramCalls& calls = calls_of(executor);
-    const std::size_t message = set_blocks(calls, counts, ranks, unit);
-    // What is packed is counted by an int.
-    if (message > std::numeric_limits<int>::max()) {
-      calls.executor->leave(static_cast<Collective>(collective));
-      return Choices::library;
-    }
-    return begin_call(calls, {.collective = static_cast<Collective>(collective),
-                              .data_type = DataType::u8,
-                              .reduce_op = ReduceOp::none,
-                              .message_size = {message},
-                              .counts = counts_class(calls.blocks)});
-  });
-}
-
-unsigned colltune_begin_reductions(colltune_executor* executor, colltune_collective collective,
-                                   const int* counts, int ranks, MPI_Datatype type, MPI_Op op) {
-  return guarded<unsigned>(Choices::library, [&]() -> unsigned {
-    ProgramCalls& calls = calls_of(executor);
-    if (!knows(calls, type, op)) {
-      calls.executor->leave(static_cast<Collective>(collective));
-      return Choices::library;
-    }
-    const std::size_t message = set_blocks(calls, counts, ranks, size_of(*calls.data_type));
-    return begin_call(calls, {.collective = static_cast<Collective>(collective),
-                              .data_type = *calls.data_type,
-                              .reduce_op = *calls.reduce_op,
-                              .message_size = {message},
-                              .counts = counts_class(calls.blocks)});
-  });
-}
-
-const std::size_t* colltune_block_starts(const colltune_executor* executor) {
-  return static_cast<const ProgramCalls*>(executor)->block_starts.data();
-}
-
-colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
-                              const colltune_buffers* buffers) {
-  return guarded(COLLTUNE_FAILED, [&] {
-    ProgramCalls& calls = calls_of(executor);
-    calls.meanwhile.begin();
-    const CallBuffers own{
-        .send = {static_cast<const std::byte*>(buffers->send), buffers->send_bytes},
-        .receive = {static_cast<std::byte*>(buffers->receive), buffers->receive_bytes}};
-    const bool is_equal = calls.call.counts == Counts::equal;
-    const std::span<const std::size_t> blocks =
-        is_equal ? std::span<const std::size_t>() : std::span<const std::size_t>(calls.blocks);
-    if (calls.executor->run(static_cast<std::uint16_t>(choice), calls.call, buffers->in_place, own,
-                            blocks)) {
-      if (!buffers->is_copied_back) calls.executor->finish();
-      return COLLTUNE_DONE;
-    }
-    if (calls.executor->rank() == 0) say_first_failure(calls.executor->failures().back());
-    return COLLTUNE_LEFT;
-  });
-}
-
-void colltune_finish(colltune_executor* executor) { calls_of(executor).executor->finish(); }
-
-void* colltune_memory(colltune_executor* executor, int which, std::size_t bytes) {
-  return guarded<void*>(nullptr, [&] {
-    ProgramCalls& calls = calls_of(executor);
-    auto& memory = calls.memory[static_cast<std::size_t>(which)];
-    auto& size = calls.memory_bytes[static_cast<std::size_t>(which)];
-    if (size < bytes) {
-      memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      size = bytes;
-    }
-    return static_cast<void*>(memory.get());
-  });
 }

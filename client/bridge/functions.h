@@ -16,14 +16,6 @@ struct colltune_functions {
   __typeof__(colltune_tear_down)* tear_down;
   __typeof__(colltune_is_used)* is_used;
   __typeof__(colltune_is_used_unequal)* is_used_unequal;
-  __typeof__(colltune_begin_move)* begin_move;
-  __typeof__(colltune_begin_reduction)* begin_reduction;
-  __typeof__(colltune_begin_moves)* begin_moves;
-  __typeof__(colltune_begin_reductions)* begin_reductions;
-  __typeof__(colltune_block_starts)* block_starts;
-  __typeof__(colltune_run)* run;
-  __typeof__(colltune_finish)* finish;
-  __typeof__(colltune_memory)* memory;
 };
 
 /* The library's only name: a const struct colltune_functions. */

@@ -15,12 +15,4 @@ __attribute__((visibility("default"))) const struct colltune_functions COLLTUNE_
     .tear_down = colltune_tear_down,
     .is_used = colltune_is_used,
     .is_used_unequal = colltune_is_used_unequal,
-    .begin_move = colltune_begin_move,
-    .begin_reduction = colltune_begin_reduction,
-    .begin_moves = colltune_begin_moves,
-    .begin_reductions = colltune_begin_reductions,
-    .block_starts = colltune_block_starts,
-    .run = colltune_run,
-    .finish = colltune_finish,
-    .memory = colltune_memory,
 };

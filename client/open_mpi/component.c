@@ -13,17 +13,17 @@
 
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
-#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/proc/proc.h"
 #include "opal/runtime/opal_progress.h"
 
 #include "bridge/bridge.h"
-#include "bridge/calls.h"
 #include "bridge/clock.h"
 #include "bridge/first_in_process.h"
 #include "bridge/looks.h"
+#include "colltune/kernels/program_calls/open_mpi_types.h"
+#include "colltune/kernels/program_calls/program_calls.h"
 #include "late_bridge.h"
 #include "peers.h"
 
@@ -37,17 +37,6 @@
 
 static char modex_key[] = "colltune.coll";
 static struct colltune_alike alike; /* while the component is open */
-
-static inline size_t bytes_of(MPI_Datatype type, size_t count) {
-  size_t size = 0;
-  ompi_datatype_type_size(type, &size);
-  return size * count;
-}
-
-static inline bool is_contiguous(MPI_Datatype type, size_t count, MPI_Aint* start) {
-  *start = (MPI_Aint)type->super.true_lb;
-  return count <= INT32_MAX && ompi_datatype_is_contiguous_memory_layout(type, (int32_t)count);
-}
 
 #define FUNCTIONS(each)                                                                            \
   each(allreduce) each(allgather) each(allgatherv) each(reduce_scatter_block) each(reduce_scatter) \
@@ -65,7 +54,8 @@ struct lower {
 typedef struct {
   mca_coll_base_module_t super;
   struct lower lower;
-  struct place place; /* without an executor before it is set up, and if nothing of ours runs */
+  struct colltune_place
+      place;          /* without an executor before it is set up, and if nothing of ours runs */
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;                    /* until it is set up */
@@ -397,8 +387,8 @@ static mca_coll_base_module_t* query(struct ompi_communicator_t* comm, int* prio
   if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) return NULL;
   colltune_module* const module = OBJ_NEW(colltune_module);
   if (NULL == module) return NULL;
-  module->place =
-      (struct place){.comm = comm, .ranks = ompi_comm_size(comm), .rank = ompi_comm_rank(comm)};
+  module->place = (struct colltune_place){
+      .comm = comm, .ranks = ompi_comm_size(comm), .rank = ompi_comm_rank(comm)};
   module->super.coll_module_enable = enable;
 #define OFFER(name) module->super.coll_##name = colltune_##name;
   FUNCTIONS(OFFER)

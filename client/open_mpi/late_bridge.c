@@ -189,30 +189,3 @@ bool colltune_is_used_unequal(const colltune_executor* executor,
                               enum colltune_collective collective) {
   return of_bridge()->is_used_unequal(executor, collective);
 }
-unsigned colltune_begin_move(colltune_executor* executor, enum colltune_collective collective,
-                             int root, size_t message) {
-  return of_bridge()->begin_move(executor, collective, root, message);
-}
-unsigned colltune_begin_reduction(colltune_executor* executor, enum colltune_collective collective,
-                                  int root, size_t count, MPI_Datatype type, MPI_Op op) {
-  return of_bridge()->begin_reduction(executor, collective, root, count, type, op);
-}
-unsigned colltune_begin_moves(colltune_executor* executor, enum colltune_collective collective,
-                              const int* counts, int ranks, size_t unit) {
-  return of_bridge()->begin_moves(executor, collective, counts, ranks, unit);
-}
-unsigned colltune_begin_reductions(colltune_executor* executor, enum colltune_collective collective,
-                                   const int* counts, int ranks, MPI_Datatype type, MPI_Op op) {
-  return of_bridge()->begin_reductions(executor, collective, counts, ranks, type, op);
-}
-const size_t* colltune_block_starts(const colltune_executor* executor) {
-  return of_bridge()->block_starts(executor);
-}
-enum colltune_outcome colltune_run(colltune_executor* executor, unsigned choice,
-                                   const struct colltune_buffers* buffers) {
-  return of_bridge()->run(executor, choice, buffers);
-}
-void colltune_finish(colltune_executor* executor) { of_bridge()->finish(executor); }
-void* colltune_memory(colltune_executor* executor, int which, size_t bytes) {
-  return of_bridge()->memory(executor, which, bytes);
-}

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "bridge/bridge.h"
-#include "bridge/calls.h"
 #include "bridge/clock.h"
 #include "bridge/looks.h"
 #include "calls_of_mpi.h"
+#include "colltune/kernels/program_calls/program_calls.h"
 #include "present.h"
 
 /* Whether the library refuses one buffer for both sides of any collective; what it refuses is
@@ -30,7 +30,8 @@ static struct colltune_calls library;
 
 /* What is known of a communicator. */
 struct known {
-  struct place place; /* without an executor before it is set up, and if nothing of ours runs */
+  struct colltune_place
+      place;          /* without an executor before it is set up, and if nothing of ours runs */
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;                    /* until it is set up */

@@ -72,7 +72,10 @@ bool Communicator::is_one_node() const {
   return std::ranges::all_of(nodes(), [](int node) { return node == 0; });
 }
 
-std::unique_ptr<Operation> Communicator::make_entry(const Call& /*call*/) const { return nullptr; }
+std::unique_ptr<Operation> Communicator::call_through_library(
+    std::unique_ptr<Operation>& /*prepared*/, const Call& /*call*/) const {
+  return nullptr;
+}
 
 void require_one_node(const Communicator& communicator) {
   if (!communicator.is_one_node())

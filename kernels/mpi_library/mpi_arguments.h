@@ -4,10 +4,17 @@
 
 #include <mpi.h>
 
+#include "colltune/kernels/program_calls/program_executor.h"
 #include "colltune/vocabulary/collective.h"
 #include "mpi_call.h"
 
 namespace colltune {
+
+/// Where a program's call of ours is run (program_executor.h).
+struct ProgramPlace {
+  colltune_place* rank = nullptr;
+  const int* no_counts = nullptr;  ///< a 0 for each rank
+};
 
 /// The arguments of an MPI call, resolved once: short calls are compared with a program that calls
 /// MPI directly.
@@ -21,6 +28,7 @@ struct MpiArguments {
   int root;
   const int* counts;         ///< of MPI_Reduce_scatter and MPI_Allgatherv
   const int* displacements;  ///< of MPI_Allgatherv
+  ProgramPlace place;        ///< of calls that are translated for kernels of ours
 };
 
 /// Makes a persistent request of a collective (MPI_Allreduce_init, …). Returns MPI's code.

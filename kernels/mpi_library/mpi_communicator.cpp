@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "called_from_mpi.h"
 #include "colltune/machine/descriptor.h"
 #include "colltune/machine/hardware_topology.h"
 #include "colltune/machine/mapping.h"
@@ -100,7 +101,10 @@ class MpiCommunicator final : public Communicator {
   Attachments& attachments() override { return attachments_; }
   const void* native_mpi() const override { return &comm_.get(); }
 
-  std::unique_ptr<Operation> make_entry(const Call& call) const override;
+  std::unique_ptr<Operation> call_through_library(std::unique_ptr<Operation>& prepared,
+                                                  const Call& call) const override {
+    return call_from_mpi(*this, prepared, call);
+  }
 
   void barrier(Deadline /*deadline*/) override {
     check_mpi(PMPI_Barrier(comm_.get()), "MPI_Barrier");
@@ -205,30 +209,6 @@ class MpiCommunicator final : public Communicator {
   int rank_ = 0;
   Attachments attachments_;
 };
-
-/// Programs of Open MPI reach what is ours through their library's function and a component; those
-/// of others call a preloaded library's at once.
-#ifdef OPEN_MPI
-constexpr bool passes_library = true;
-#else
-constexpr bool passes_library = false;
-#endif
-
-std::unique_ptr<Operation> MpiCommunicator::make_entry(const Call& call) const {
-  const Problem& problem = call.problem;
-  if (!passes_library || problem.kind != ProblemKind::collective) return nullptr;
-  // MPI has no function for these, so no program calls one.
-  if (shape_of(problem.collective).reduces && !is_native(problem.data_type, problem.reduce_op))
-    return nullptr;
-  const std::vector<std::size_t> no_blocks(call.blocks.size());
-  Call empty;
-  empty.problem = problem;
-  empty.problem.message_size = {0};
-  empty.root = call.root;
-  empty.buffers = {call.buffers.send.first(0), call.buffers.receive.first(0)};
-  empty.blocks = no_blocks;
-  return make_mpi_operation(*this, empty, ReduceScatterCall::block, nullptr, MpiNames::profiling);
-}
 
 /// Which file of which process holds a rank's part; -1 if it could not be made.
 struct PartAddress {

@@ -73,40 +73,111 @@ TEST_F(OverMpi, PartsShareCoresAsTheWholeDoesUnlessTheOthersSleep) {
   EXPECT_FALSE(alone->duplicate(soon_enough())->is_oversubscribed());
 }
 
-TEST_F(OverMpi, AnEntryPassesTheLibraryAndWaitsForNobody) {
-#ifdef OPEN_MPI
-  constexpr bool passes_library = true;
-#else
-  constexpr bool passes_library = false;
-#endif
-  if (world_->rank() != 0) return;  // who is alone in a collective that has elements waits for ever
-  std::array<std::byte, 64> sent{};
-  std::array<std::byte, 64> received{};
-  received.fill(std::byte{7});
-  const auto before = received;
-  Call call{.buffers = {sent, received}};
-  call.problem.message_size = {64};
-  for (const auto& [collective, name] : enum_names(Collective{})) {
-    call.problem.collective = collective;
-    call.problem.reduce_op = shape_of(collective).reduces ? ReduceOp::sum : ReduceOp::none;
-    const std::vector<std::size_t> blocks(static_cast<std::size_t>(world_->size()), 4);
-    for (const Counts counts : {Counts::equal, Counts::one_large}) {
-      call.problem.counts = counts;
-      call.blocks = counts == Counts::equal ? std::span<const std::size_t>() : blocks;
-      if (!call.blocks.empty() && !may_have_unequal_counts(call.problem)) continue;
-      for (int root = 0; root < world_->size(); ++root) {
-        call.root = root;
-        const auto entry = world_->make_entry(call);
-        ASSERT_EQ(entry != nullptr, passes_library) << name;
-        if (entry != nullptr) entry->wait(soon_enough());
-      }
-    }
+/// Notes the buffers of its calls.
+class NotingBuffers final : public Operation {
+ public:
+  explicit NotingBuffers(std::vector<CallBuffers>& notes) : notes_(notes) {}
+  void bind(const CallBuffers& buffers) override { bound_ = buffers; }
+  void start() override {
+    if (fails_) throw Error(StatusCode::aborted, "a kernel failed");
+    notes_.push_back(bound_);
   }
-  EXPECT_EQ(received, before);
-  call.problem.collective = Collective::all_reduce;
-  call.problem.data_type = DataType::bf16;  // which MPI cannot reduce
-  call.problem.reduce_op = ReduceOp::sum;
-  EXPECT_EQ(world_->make_entry(call), nullptr);
+  void wait(Deadline /*deadline*/) override {}
+  void give_up() noexcept override { fails_ = true; }  // told through what calls it
+
+ private:
+  std::vector<CallBuffers>& notes_;
+  CallBuffers bound_;
+  bool fails_ = false;
+};
+
+// What MPI's arguments of a call are translated into are its buffers, on each rank.
+TEST_F(OverMpi, ACallThroughTheLibraryComesToAKernelWithItsBuffersAndWaitsForNobody) {
+  const int ranks = world_->size();
+  std::vector<std::byte> memory(static_cast<std::size_t>(4 * ranks) * 64);
+  Call call;
+  for (const auto& [collective, name] : enum_names(Collective{})) {
+    const bool reduces = shape_of(collective).reduces;
+    for (const bool in_place : {false, true})
+      for (const Counts counts : {Counts::equal, Counts::one_large})
+        for (int root = 0; root < ranks; ++root) {
+          call.problem = {.collective = collective,
+                          .reduce_op = reduces ? ReduceOp::sum : ReduceOp::none,
+                          .message_size = {static_cast<std::uint64_t>(ranks) * 64},
+                          .in_place = in_place,
+                          .counts = counts};
+          if (counts != Counts::equal && (ranks < 2 || !may_have_unequal_counts(call.problem)))
+            continue;
+          const std::vector<std::size_t> blocks = typical_blocks(call.problem, ranks);
+          call.blocks = blocks;
+          call.root = root;
+          const std::size_t sent =
+              send_size(call.problem, ranks, blocks, world_->rank(), root).value;
+          const std::size_t received =
+              receive_size(call.problem, ranks, blocks, world_->rank(), root).value;
+          const std::size_t half = memory.size() / 2;
+          std::vector<CallBuffers> expected;
+          for (const std::size_t at : {std::size_t{0}, std::size_t{64}}) {
+            const std::size_t larger = std::max(sent, received);
+            const std::size_t smaller = std::min(sent, received);
+            std::size_t inner =
+                sent == received ? 0 : smaller * static_cast<std::size_t>(world_->rank());
+            if (!blocks.empty())
+              inner =
+                  std::accumulate(blocks.begin(), blocks.begin() + world_->rank(), std::size_t{0});
+            const std::span<std::byte> whole = std::span(memory).subspan(at, larger);
+            const std::span<std::byte> part =
+                smaller == 0 ? std::span<std::byte>() : whole.subspan(inner, smaller);
+            const std::span<std::byte> other = std::span(memory).subspan(half + at, received);
+            if (!in_place)
+              expected.push_back({.send = std::span(memory).subspan(at, sent), .receive = other});
+            else
+              expected.push_back({.send = sent >= received ? whole : part,
+                                  .receive = sent >= received ? part : whole});
+          }
+          call.buffers = expected.front();
+          std::vector<CallBuffers> calls;
+          std::unique_ptr<Operation> prepared = std::make_unique<NotingBuffers>(calls);
+          const auto through = world_->call_through_library(prepared, call);
+          const bool is_call_of_mpi = collective == Collective::broadcast        ? in_place
+                                      : collective == Collective::reduce_scatter ? !in_place
+                                                                                 : true;
+          ASSERT_EQ(through != nullptr, is_call_of_mpi) << name;
+          ASSERT_EQ(prepared == nullptr, is_call_of_mpi) << name;
+          if (through == nullptr) continue;
+          through->call_each(expected, soon_enough());
+          through->bind(expected.front());
+          through->start();
+          through->wait(soon_enough());
+          expected.push_back(expected.front());
+          ASSERT_EQ(calls.size(), expected.size()) << name;
+          for (std::size_t i = 0; i < calls.size(); ++i) {
+            const bool sends = sent > 0;
+            const bool receives = received > 0;
+            EXPECT_EQ(calls[i].send.size(), sent) << name << (in_place ? " in place" : "");
+            EXPECT_EQ(calls[i].receive.size(), received) << name << (in_place ? " in place" : "");
+            if (sends) EXPECT_EQ(calls[i].send.data(), expected[i].send.data()) << name << in_place;
+            if (receives)
+              EXPECT_EQ(calls[i].receive.data(), expected[i].receive.data()) << name << in_place;
+          }
+          through->give_up();
+          try {
+            through->call_each(std::span(expected).first(1), soon_enough());
+            ADD_FAILURE() << name << ": the kernel's error is lost";
+          } catch (const Error& error) {
+            EXPECT_STREQ(error.what(), "a kernel failed");
+          }
+        }
+  }
+  call.problem = {.collective = Collective::all_reduce,
+                  .data_type = DataType::bf16,  // which MPI cannot reduce
+                  .reduce_op = ReduceOp::sum,
+                  .message_size = {64}};
+  call.blocks = {};
+  std::vector<CallBuffers> calls;
+  std::unique_ptr<Operation> prepared = std::make_unique<NotingBuffers>(calls);
+  EXPECT_EQ(world_->call_through_library(prepared, call), nullptr);
+  EXPECT_NE(prepared, nullptr);
 }
 
 TEST_F(OverMpi, HanSaysWhyItCannot) {

@@ -27,11 +27,7 @@ Clock::time_point end_of_calls(Operation& operation, int calls, Deadline deadlin
     }
     return Clock::now();
   }
-  for (const CallBuffers& buffers : bindings) {
-    operation.bind(buffers);
-    operation.start();
-    operation.wait(deadline);
-  }
+  operation.call_each(bindings, deadline);
   return Clock::now();
 }
 

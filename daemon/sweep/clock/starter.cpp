@@ -40,6 +40,7 @@ Start start_run(Communicator& communicator, const RunInput& input, const RunLimi
     return {.deadline = Clock::now() + limits.call_limit, .common = {}};
   }
   rewrite(input);
+  communicator.barrier(Clock::now() + limits.barrier_limit);
   const auto arrival = Clock::now();
   const std::int64_t last = communicator.all_reduce_max(
       (arrival.time_since_epoch() + clock.offset).count(), arrival + limits.barrier_limit);

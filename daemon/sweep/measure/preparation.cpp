@@ -62,7 +62,9 @@ std::unique_ptr<Operation> prepare(const CellContext& context, const Trial& tria
   if (implementation->traits(key.problem, key.topology, variant).why_not_rebound.empty())
     call.capacity = key.problem.message_size;
   auto prepared = implementation->prepare(communicator, call, variant, deadline);
-  return call_as_in_programs(std::move(prepared), call, communicator.make_entry(call));
+  if (auto through_library = communicator.call_through_library(prepared, call))
+    return through_library;
+  return std::make_unique<CalledAsInPrograms>(std::move(prepared), call);
 }
 
 /// Collective over the launch: whether prepare on all ranks of the world reported that `trial`,

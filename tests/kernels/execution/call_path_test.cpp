@@ -179,7 +179,8 @@ TEST(CalledAsInPrograms, BindsTheLatestBuffersInEveryCall) {
                               .reduce_op = ReduceOp::none,
                               .message_size = {8}},
                   .buffers = buffers(1)};
-  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), call, nullptr);
+  const auto operation =
+      std::make_unique<CalledAsInPrograms>(std::make_unique<Noting>(notes), call);
   operation->start();
   operation->wait(Deadline::max());
   operation->bind(buffers(2));
@@ -189,21 +190,20 @@ TEST(CalledAsInPrograms, BindsTheLatestBuffersInEveryCall) {
   EXPECT_THAT(notes, ElementsAre("bind 1", "start", "wait", "bind 2", "start", "wait until then"));
 }
 
-TEST(CalledAsInPrograms, PassesTheLibrarysEntryBeforeItStarts) {
+TEST(CalledAsInPrograms, MakesACallWithEachOfSomeBuffers) {
   std::vector<std::string> notes;
-  std::vector<std::string> of_entry;
-  const auto operation =
-      call_as_in_programs(std::make_unique<Noting>(notes), {}, std::make_unique<Noting>(of_entry));
-  operation->start();
-  EXPECT_THAT(of_entry, ElementsAre("wait"));
-  operation->wait(Deadline::max());
-  EXPECT_THAT(notes, ElementsAre(testing::_, "start", "wait"));
-  EXPECT_THAT(of_entry, ElementsAre("wait"));
+  std::array<std::byte, 8> memory{};
+  CalledAsInPrograms operation(std::make_unique<Noting>(notes), {});
+  const std::array bindings{CallBuffers{.send = std::span(memory).first(2)},
+                            CallBuffers{.send = std::span(memory).first(5)}};
+  operation.call_each(bindings, Deadline::max());
+  EXPECT_THAT(notes, ElementsAre("bind 2", "start", "wait", "bind 5", "start", "wait"));
 }
 
 TEST(CalledAsInPrograms, IsWhatWasPreparedInAllElse) {
   std::vector<std::string> notes;
-  const auto operation = call_as_in_programs(std::make_unique<Noting>(notes), {}, nullptr);
+  const auto operation =
+      std::make_unique<CalledAsInPrograms>(std::make_unique<Noting>(notes), Call{});
   EXPECT_EQ(operation->executed()->choice, "noted");
   EXPECT_TRUE(operation->is_lost());
   operation->give_up();

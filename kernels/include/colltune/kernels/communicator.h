@@ -198,10 +198,12 @@ class Communicator {
   [[nodiscard]] virtual Attachments& attachments() = 0;
   /// The `MPI_Comm` of this communicator as an opaque pointer to it; null if there is none.
   [[nodiscard]] virtual const void* native_mpi() const { return nullptr; }
-  /// What a program's call passes in the library underneath before its algorithm is reached: the
-  /// library's own function, without elements. Null where a program passes nothing. Local; waiting
-  /// for it is all that there is to do.
-  [[nodiscard]] virtual std::unique_ptr<Operation> make_entry(const Call& call) const;
+  /// `prepared`, which was prepared for `call`, so that its calls pass what a program's calls pass
+  /// before a kernel of ours runs: the function of the library underneath, without elements, the
+  /// translation of its arguments, and CallPath. Null, and `prepared` is left alone, where no
+  /// program calls a library so. Local. It is bound to other buffers and never rebound.
+  [[nodiscard]] virtual std::unique_ptr<Operation> call_through_library(
+      std::unique_ptr<Operation>& prepared, const Call& call) const;
 
  private:
   CommunicatorFacts facts_;

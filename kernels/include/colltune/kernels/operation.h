@@ -120,6 +120,15 @@ class Operation {
   /// several nodes, a message that MPI does not release may still touch the call's buffers; they
   /// must then stay valid until the process ends.
   virtual void wait(Deadline deadline) = 0;
+  /// Makes a call with each of `bindings`, one after the other, as bind, start and wait would. What
+  /// a program calls without these three makes its calls in a loop of its own here.
+  virtual void call_each(std::span<const CallBuffers> bindings, Deadline deadline) {
+    for (const CallBuffers& buffers : bindings) {
+      bind(buffers);
+      start();
+      wait(deadline);
+    }
+  }
   /// Instead of start and wait: puts a call on `queue`, a queue of the rank's device that the
   /// caller captures into a graph (of a GPU: the cudaStream_t, in capture) or simply uses. Only for
   /// operations of problems with graph_capture. All ranks must replay it the same number of times,

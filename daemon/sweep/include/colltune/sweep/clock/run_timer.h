@@ -41,8 +41,8 @@ struct TimedCalls {
   [[nodiscard]] std::chrono::nanoseconds duration() const { return end - begin; }
 };
 
-/// Makes `calls` back-to-back calls on this rank. Only `bind` (where `bindings`, one for each call,
-/// are given), `start` and `wait` lie between the two clock reads. Throws what the operation
+/// Makes `calls` back-to-back calls on this rank. Only `start` and `wait` or, where `bindings`, one
+/// for each call, are given, `call_each` lie between the two clock reads. Throws what the operation
 /// throws.
 [[nodiscard]] TimedCalls time_calls(Operation& operation, int calls, Deadline deadline,
                                     std::span<const CallBuffers> bindings = {});

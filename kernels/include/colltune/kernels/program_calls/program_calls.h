@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: The colltune authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The eight collectives, from what a program gives to what the kernels take. Inline, since a call
-   takes less than a microsecond. What includes this defines the two functions below, which each
-   library does in its own way. */
-#ifndef COLLTUNE_BRIDGE_CALLS_H
-#define COLLTUNE_BRIDGE_CALLS_H
+   takes less than a microsecond: what stands before an MPI library's collectives includes this, and
+   a sweep, whose calls pass what a program's do. Who includes it defines the two functions below,
+   each library in its own way. */
+#ifndef COLLTUNE_KERNELS_PROGRAM_CALLS_PROGRAM_CALLS_H
+#define COLLTUNE_KERNELS_PROGRAM_CALLS_PROGRAM_CALLS_H
 
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "bridge.h"
+#include "colltune/kernels/program_calls/program_executor.h"
 
 /* The bytes of `count` elements. */
 static inline size_t bytes_of(MPI_Datatype type, size_t count);
@@ -24,18 +25,9 @@ static inline bool is_contiguous(MPI_Datatype type, size_t count, MPI_Aint* star
    Initial-exec: every call reads it, and a call for its address would take longer than the rest. */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec"))) = false;
 
-/* One rank of a communicator. */
-struct place {
-  colltune_executor* executor; /* null: nothing of ours runs */
-  MPI_Comm comm;
-  int ranks;
-  int rank;
-  int error; /* the code of an error that the library has reported already; else MPI_SUCCESS */
-};
-
 /* A call that was left to the library is over. */
 static inline void finish_left(colltune_executor* executor) {
-  if (executor->is_counted) colltune_finish(executor);
+  if (executor->is_counted) executor->functions->finish(executor);
 }
 
 /* Whether the call is like the latest of its collective, and that one was left to the library for
@@ -49,7 +41,7 @@ static inline bool is_left_again(colltune_executor* executor,
 static inline unsigned begin_move(colltune_executor* executor, enum colltune_collective collective,
                                   int root, size_t message) {
   if (is_left_again(executor, &executor->left[collective], root, message)) return 0;
-  return colltune_begin_move(executor, collective, root, message);
+  return executor->functions->begin_move(executor, collective, root, message);
 }
 static inline unsigned begin_reduction(colltune_executor* executor,
                                        enum colltune_collective collective, int root, size_t count,
@@ -57,16 +49,20 @@ static inline unsigned begin_reduction(colltune_executor* executor,
   const struct colltune_left_call* const latest = &executor->left[collective];
   if (latest->type == type && latest->op == op && is_left_again(executor, latest, root, count))
     return 0;
-  return colltune_begin_reduction(executor, collective, root, count, type, op);
+  return executor->functions->begin_reduction(executor, collective, root, count, type, op);
 }
 
 /* The first call of a variant makes memory, and communicators if there are several nodes. */
 static enum colltune_outcome run(colltune_executor* executor, unsigned choice,
                                  const struct colltune_buffers* buffers) {
   is_inside = true;
-  const enum colltune_outcome outcome = colltune_run(executor, choice, buffers);
+  const enum colltune_outcome outcome = executor->functions->run(executor, choice, buffers);
   is_inside = false;
   return outcome;
+}
+
+static inline void* memory_of(colltune_executor* executor, int which, size_t bytes) {
+  return executor->functions->memory(executor, which, bytes);
 }
 
 /* A buffer of the user as plain bytes: where it is, or a copy of it. */
@@ -88,8 +84,8 @@ static inline struct from_bottom count_from_bottom(int count, MPI_Datatype type)
     PMPI_Type_commit(&moved.type);
   return moved;
 }
-static int pack(struct place* at, const void* user, int count, MPI_Datatype type, void* bytes,
-                int size) {
+static int pack(struct colltune_place* at, const void* user, int count, MPI_Datatype type,
+                void* bytes, int size) {
   int position = 0;
   if (MPI_BOTTOM != user) return PMPI_Pack(user, count, type, bytes, size, &position, at->comm);
   struct from_bottom moved = count_from_bottom(count, type);
@@ -98,7 +94,7 @@ static int pack(struct place* at, const void* user, int count, MPI_Datatype type
   PMPI_Type_free(&moved.type);
   return rc;
 }
-static int unpack(struct place* at, const void* bytes, int size, void* user, int count,
+static int unpack(struct colltune_place* at, const void* bytes, int size, void* user, int count,
                   MPI_Datatype type) {
   int position = 0;
   if (MPI_BOTTOM != user) return PMPI_Unpack(bytes, size, &position, user, count, type, at->comm);
@@ -109,12 +105,12 @@ static int unpack(struct place* at, const void* bytes, int size, void* user, int
   return rc;
 }
 
-static struct plain plain_of(struct place* at, int which, const void* user, size_t count,
+static struct plain plain_of(struct colltune_place* at, int which, const void* user, size_t count,
                              MPI_Datatype type, bool is_read) {
   MPI_Aint start = 0;
   if (is_contiguous(type, count, &start)) return (struct plain){(char*)user + start, false};
   const size_t bytes = bytes_of(type, count);
-  struct plain plain = {colltune_memory(at->executor, which, bytes), true};
+  struct plain plain = {memory_of(at->executor, which, bytes), true};
   if (is_read && NULL != plain.bytes) {
     at->error = pack(at, user, (int)count, type, plain.bytes, (int)bytes);
     if (MPI_SUCCESS != at->error) plain.bytes = NULL;
@@ -140,7 +136,8 @@ struct move {
 };
 
 /* Runs the call that was begun as `choice`. */
-static enum colltune_outcome move(struct place* at, unsigned choice, const struct move* of) {
+static enum colltune_outcome move(struct colltune_place* at, unsigned choice,
+                                  const struct move* of) {
   struct plain from = {NULL, false};
   struct plain to = {NULL, false};
   struct colltune_buffers buffers = {.in_place = of->in_place};
@@ -156,7 +153,7 @@ static enum colltune_outcome move(struct place* at, unsigned choice, const struc
    * the library. */
   if ((buffers.send_bytes > 0 && NULL == from.bytes) ||
       (buffers.receive_bytes > 0 && NULL == to.bytes)) {
-    colltune_say("a buffer whose data are not contiguous could not be copied");
+    at->executor->functions->say("a buffer whose data are not contiguous could not be copied");
     return COLLTUNE_FAILED;
   }
   buffers.send = from.bytes;
@@ -173,13 +170,13 @@ static enum colltune_outcome move(struct place* at, unsigned choice, const struc
   if (COLLTUNE_DONE != outcome || !to.is_copy) return outcome;
   at->error = unpack(at, to.bytes, (int)buffers.receive_bytes, (void*)of->receive.buffer,
                      (int)of->receive.count, of->receive.type);
-  colltune_finish(at->executor);
+  at->executor->functions->finish(at->executor);
   return MPI_SUCCESS == at->error ? outcome : COLLTUNE_FAILED;
 }
 
 /* Each of the following: what became of the call; COLLTUNE_LEFT also where it is empty. */
 
-static inline enum colltune_outcome run_bcast(struct place* at, void* buffer, int count,
+static inline enum colltune_outcome run_bcast(struct colltune_place* at, void* buffer, int count,
                                               MPI_Datatype type, int root) {
   const size_t bytes = bytes_of(type, (size_t)count);
   if (0 == bytes) return COLLTUNE_LEFT;
@@ -191,7 +188,7 @@ static inline enum colltune_outcome run_bcast(struct place* at, void* buffer, in
   return move(at, choice, &of);
 }
 
-static inline enum colltune_outcome run_allgather(struct place* at, const void* send,
+static inline enum colltune_outcome run_allgather(struct colltune_place* at, const void* send,
                                                   int send_count, MPI_Datatype send_type,
                                                   void* receive, int receive_count,
                                                   MPI_Datatype receive_type) {
@@ -211,9 +208,10 @@ static inline enum colltune_outcome run_allgather(struct place* at, const void* 
   return move(at, choice, &of);
 }
 
-static inline enum colltune_outcome run_alltoall(struct place* at, const void* send, int send_count,
-                                                 MPI_Datatype send_type, void* receive,
-                                                 int receive_count, MPI_Datatype receive_type) {
+static inline enum colltune_outcome run_alltoall(struct colltune_place* at, const void* send,
+                                                 int send_count, MPI_Datatype send_type,
+                                                 void* receive, int receive_count,
+                                                 MPI_Datatype receive_type) {
   const size_t ranks = (size_t)at->ranks;
   const size_t bytes = bytes_of(receive_type, (size_t)receive_count) * ranks;
   if (0 == bytes) return COLLTUNE_LEFT;
@@ -229,10 +227,10 @@ static inline enum colltune_outcome run_alltoall(struct place* at, const void* s
   return move(at, choice, &of);
 }
 
-static inline enum colltune_outcome run_gather(struct place* at, const void* send, int send_count,
-                                               MPI_Datatype send_type, void* receive,
-                                               int receive_count, MPI_Datatype receive_type,
-                                               int root) {
+static inline enum colltune_outcome run_gather(struct colltune_place* at, const void* send,
+                                               int send_count, MPI_Datatype send_type,
+                                               void* receive, int receive_count,
+                                               MPI_Datatype receive_type, int root) {
   const bool is_root = at->rank == root;
   /* What the other side says is not significant here. */
   const size_t block = is_root ? bytes_of(receive_type, (size_t)receive_count)
@@ -253,10 +251,10 @@ static inline enum colltune_outcome run_gather(struct place* at, const void* sen
   return move(at, choice, &of);
 }
 
-static inline enum colltune_outcome run_scatter(struct place* at, const void* send, int send_count,
-                                                MPI_Datatype send_type, void* receive,
-                                                int receive_count, MPI_Datatype receive_type,
-                                                int root) {
+static inline enum colltune_outcome run_scatter(struct colltune_place* at, const void* send,
+                                                int send_count, MPI_Datatype send_type,
+                                                void* receive, int receive_count,
+                                                MPI_Datatype receive_type, int root) {
   const bool is_root = at->rank == root;
   const size_t block = is_root ? bytes_of(send_type, (size_t)send_count)
                                : bytes_of(receive_type, (size_t)receive_count);
@@ -278,8 +276,9 @@ static inline enum colltune_outcome run_scatter(struct place* at, const void* se
 
 /* Predefined operators take predefined types alone, which are contiguous. */
 
-static inline enum colltune_outcome run_allreduce(struct place* at, const void* send, void* receive,
-                                                  int count, MPI_Datatype type, MPI_Op op) {
+static inline enum colltune_outcome run_allreduce(struct colltune_place* at, const void* send,
+                                                  void* receive, int count, MPI_Datatype type,
+                                                  MPI_Op op) {
   if (0 == count) return COLLTUNE_LEFT;
   const unsigned choice =
       begin_reduction(at->executor, COLLTUNE_ALL_REDUCE, 0, (size_t)count, type, op);
@@ -291,8 +290,9 @@ static inline enum colltune_outcome run_allreduce(struct place* at, const void* 
   return run(at->executor, choice, &buffers);
 }
 
-static inline enum colltune_outcome run_reduce(struct place* at, const void* send, void* receive,
-                                               int count, MPI_Datatype type, MPI_Op op, int root) {
+static inline enum colltune_outcome run_reduce(struct colltune_place* at, const void* send,
+                                               void* receive, int count, MPI_Datatype type,
+                                               MPI_Op op, int root) {
   if (0 == count) return COLLTUNE_LEFT;
   const unsigned choice =
       begin_reduction(at->executor, COLLTUNE_REDUCE, root, (size_t)count, type, op);
@@ -306,9 +306,10 @@ static inline enum colltune_outcome run_reduce(struct place* at, const void* sen
   return run(at->executor, choice, &buffers);
 }
 
-static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, const void* send,
-                                                             void* receive, int count_of_each,
-                                                             MPI_Datatype type, MPI_Op op) {
+static inline enum colltune_outcome run_reduce_scatter_block(struct colltune_place* at,
+                                                             const void* send, void* receive,
+                                                             int count_of_each, MPI_Datatype type,
+                                                             MPI_Op op) {
   if (0 == count_of_each) return COLLTUNE_LEFT;
   const size_t count = (size_t)count_of_each;
   const size_t ranks = (size_t)at->ranks;
@@ -318,9 +319,9 @@ static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, c
   const size_t block = bytes_of(type, count);
   /* MPI puts the result at the beginning of the buffer, the kernels at this rank's block. */
   const bool in_place = MPI_IN_PLACE == send;
-  void* const result = in_place ? colltune_memory(at->executor, 0, block) : receive;
+  void* const result = in_place ? memory_of(at->executor, 0, block) : receive;
   if (NULL == result) {
-    colltune_say("no memory for the result of MPI_Reduce_scatter in place");
+    at->executor->functions->say("no memory for the result of MPI_Reduce_scatter in place");
     return COLLTUNE_FAILED;
   }
   const struct colltune_buffers buffers = {
@@ -328,31 +329,31 @@ static inline enum colltune_outcome run_reduce_scatter_block(struct place* at, c
   const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
   if (COLLTUNE_DONE == outcome && in_place) {
     memcpy(receive, result, block);
-    colltune_finish(at->executor);
+    at->executor->functions->finish(at->executor);
   }
   return outcome;
 }
 
-static inline bool are_all_empty(const struct place* at, const int* counts) {
+static inline bool are_all_empty(const struct colltune_place* at, const int* counts) {
   for (int rank = 0; rank < at->ranks; ++rank)
     if (counts[rank] > 0) return false;
   return true;
 }
 
-static inline enum colltune_outcome run_reduce_scatter(struct place* at, const void* send,
+static inline enum colltune_outcome run_reduce_scatter(struct colltune_place* at, const void* send,
                                                        void* receive, const int* counts,
                                                        MPI_Datatype type, MPI_Op op) {
   if (are_all_empty(at, counts)) return COLLTUNE_LEFT;
-  const unsigned choice =
-      colltune_begin_reductions(at->executor, COLLTUNE_REDUCE_SCATTER, counts, at->ranks, type, op);
+  const unsigned choice = at->executor->functions->begin_reductions(
+      at->executor, COLLTUNE_REDUCE_SCATTER, counts, at->ranks, type, op);
   if (0 == choice) return COLLTUNE_LEFT;
-  const size_t* const starts = colltune_block_starts(at->executor);
+  const size_t* const starts = at->executor->functions->block_starts(at->executor);
   const size_t block = starts[at->rank + 1] - starts[at->rank];
   /* As in run_reduce_scatter_block. */
   const bool in_place = MPI_IN_PLACE == send;
-  void* const result = in_place ? colltune_memory(at->executor, 0, block + 1) : receive;
+  void* const result = in_place ? memory_of(at->executor, 0, block + 1) : receive;
   if (NULL == result && block > 0) {
-    colltune_say("no memory for the result of MPI_Reduce_scatter in place");
+    at->executor->functions->say("no memory for the result of MPI_Reduce_scatter in place");
     return COLLTUNE_FAILED;
   }
   const struct colltune_buffers buffers = {
@@ -360,7 +361,7 @@ static inline enum colltune_outcome run_reduce_scatter(struct place* at, const v
   const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
   if (COLLTUNE_DONE == outcome && in_place) {
     if (block > 0) memcpy(receive, result, block);
-    colltune_finish(at->executor);
+    at->executor->functions->finish(at->executor);
   }
   return outcome;
 }
@@ -381,7 +382,7 @@ static inline char* block_of(const struct blocks* blocks, int rank) {
 }
 
 /* The bytes of all blocks if they lie in the order of the ranks without gaps; else null. */
-static inline char* packed_blocks(const struct place* at, const struct blocks* blocks) {
+static inline char* packed_blocks(const struct colltune_place* at, const struct blocks* blocks) {
   int first = -1;
   MPI_Aint next = 0;
   size_t count = 0;
@@ -399,23 +400,23 @@ static inline char* packed_blocks(const struct place* at, const struct blocks* b
 
 /* Where a rank's blocks lie is its own affair: it packs them if they do not lie as the kernels have
  * them, and what all ranks decide by is the same. */
-static inline enum colltune_outcome run_allgatherv(struct place* at, const void* send,
+static inline enum colltune_outcome run_allgatherv(struct colltune_place* at, const void* send,
                                                    int send_count, MPI_Datatype send_type,
                                                    void* receive, const int* counts,
                                                    const int* displacements,
                                                    MPI_Datatype receive_type) {
   const size_t unit = bytes_of(receive_type, 1);
   if (0 == unit || are_all_empty(at, counts)) return COLLTUNE_LEFT;
-  const unsigned choice =
-      colltune_begin_moves(at->executor, COLLTUNE_ALL_GATHER, counts, at->ranks, unit);
+  const unsigned choice = at->executor->functions->begin_moves(at->executor, COLLTUNE_ALL_GATHER,
+                                                               counts, at->ranks, unit);
   if (0 == choice) return COLLTUNE_LEFT;
-  const size_t* const starts = colltune_block_starts(at->executor);
+  const size_t* const starts = at->executor->functions->block_starts(at->executor);
   const size_t own = starts[at->rank + 1] - starts[at->rank];
   const struct blocks blocks = {receive, counts, displacements, receive_type};
   at->error = MPI_SUCCESS; /* of an earlier call, say */
   char* all = packed_blocks(at, &blocks);
   const bool is_copied_back = NULL == all;
-  if (is_copied_back) all = colltune_memory(at->executor, 1, starts[at->ranks]);
+  if (is_copied_back) all = memory_of(at->executor, 1, starts[at->ranks]);
   struct colltune_buffers buffers = {.receive = all,
                                      .receive_bytes = starts[at->ranks],
                                      .in_place = MPI_IN_PLACE == send,
@@ -434,7 +435,7 @@ static inline enum colltune_outcome run_allgatherv(struct place* at, const void*
   }
   /* The other ranks are in the call by now: it cannot be left to the library. */
   if (NULL == all || MPI_SUCCESS != at->error || (buffers.send_bytes > 0 && NULL == buffers.send)) {
-    colltune_say("a buffer whose data are not contiguous could not be copied");
+    at->executor->functions->say("a buffer whose data are not contiguous could not be copied");
     return COLLTUNE_FAILED;
   }
   const enum colltune_outcome outcome = run(at->executor, choice, &buffers);
@@ -443,7 +444,7 @@ static inline enum colltune_outcome run_allgatherv(struct place* at, const void*
     if (counts[rank] > 0 && (rank != at->rank || !buffers.in_place))
       at->error = unpack(at, all + starts[rank], (int)(starts[rank + 1] - starts[rank]),
                          block_of(&blocks, rank), counts[rank], receive_type);
-  colltune_finish(at->executor);
+  at->executor->functions->finish(at->executor);
   return MPI_SUCCESS == at->error ? outcome : COLLTUNE_FAILED;
 }
 
