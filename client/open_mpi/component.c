@@ -54,8 +54,8 @@ struct lower {
 typedef struct {
   mca_coll_base_module_t super;
   struct lower lower;
-  struct colltune_place
-      place;          /* without an executor before it is set up, and if nothing of ours runs */
+  /* Without an executor before it is set up, and if nothing of ours runs. */
+  struct colltune_place place;
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;                    /* until it is set up */

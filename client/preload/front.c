@@ -30,8 +30,8 @@ static struct colltune_calls library;
 
 /* What is known of a communicator. */
 struct known {
-  struct colltune_place
-      place;          /* without an executor before it is set up, and if nothing of ours runs */
+  /* Without an executor before it is set up, and if nothing of ours runs. */
+  struct colltune_place place;
   bool is_everywhere; /* every rank runs this, as a look has found */
   bool is_set_up;
   uint64_t calls;                    /* until it is set up */
