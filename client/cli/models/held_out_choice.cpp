@@ -66,19 +66,6 @@ bool is_ranked(const Decision& decision, const Variant& variant) {
          decision.ranked.end();
 }
 
-/// The curves of every other pass of each key: the first, third, … and the rest.
-std::array<std::vector<SweptCurve>, 2> curves_by_halves(std::span<const Measurement> measurements) {
-  std::map<TuningKey, std::set<int>> passes;
-  for (const Measurement& one : measurements) passes[one.key].insert(one.pass);
-  std::array<std::vector<Measurement>, 2> halves;
-  for (const Measurement& one : measurements) {
-    const std::set<int>& all = passes.at(one.key);
-    const auto before = std::distance(all.begin(), all.find(one.pass));
-    halves[static_cast<std::size_t>(before % 2)].push_back(one);
-  }
-  return {curves_of(halves[0]), curves_of(halves[1])};
-}
-
 /// The times at one key, in ns.
 using TimesByVariant = std::map<Variant, double>;
 
@@ -166,6 +153,18 @@ Variant fastest_by_fit(const std::set<Variant>& candidates, const Variant& answe
 }
 
 }  // namespace
+
+std::array<std::vector<SweptCurve>, 2> curves_by_halves(std::span<const Measurement> measurements) {
+  std::map<TuningKey, std::set<int>> passes;
+  for (const Measurement& one : measurements) passes[one.key].insert(one.pass);
+  std::array<std::vector<Measurement>, 2> halves;
+  for (const Measurement& one : measurements) {
+    const std::set<int>& all = passes.at(one.key);
+    const auto before = std::distance(all.begin(), all.find(one.pass));
+    halves[static_cast<std::size_t>(before % 2)].push_back(one);
+  }
+  return {curves_of(halves[0]), curves_of(halves[1])};
+}
 
 std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
                                             std::span<const SweptCurve> curves,

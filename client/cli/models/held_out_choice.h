@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -47,6 +48,10 @@ struct HeldOutChoice {
 [[nodiscard]] std::vector<HeldOutChoice> held_out_choices(const ReportedSweep& sweep,
                                                           std::span<const SweptCurve> curves,
                                                           const CurveSet& set);
+
+/// The curves of every other pass of each key: the first, third, … and the rest.
+[[nodiscard]] std::array<std::vector<SweptCurve>, 2> curves_by_halves(
+    std::span<const Measurement> measurements);
 
 /// How many choices could be judged, and the share of them within `tolerated` of the best.
 struct ChoiceShare {

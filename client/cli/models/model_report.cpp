@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <ostream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,35 @@ ErrorFigures figures_of(const std::vector<LeftOutTime>& all) {
                          ? 0
                          : static_cast<double>(covered) / static_cast<double>(widths.size()),
           .width = quantile(widths, 0.5)};
+}
+
+/// How far the times by half of their passes are from those by the other half.
+struct HalvesApart {
+  std::size_t times = 0;  ///< of several passes
+  std::size_t all = 0;
+  double median = 0;
+  double most = 0;  ///< the 90th percentile
+};
+
+HalvesApart halves_apart(std::span<const SweptCurve> curves,
+                         std::span<const Measurement> measurements) {
+  HalvesApart apart;
+  for (const SweptCurve& curve : curves) apart.all += curve.points.size();
+  const auto halves = curves_by_halves(measurements);
+  std::map<std::pair<TuningKey, Variant>, const SweptCurve*> others;
+  for (const SweptCurve& curve : halves[1]) others[{curve.key, curve.variant}] = &curve;
+  std::vector<double> differences;
+  for (const SweptCurve& curve : halves[0]) {
+    const auto other = others.find({curve.key, curve.variant});
+    if (other == others.end()) continue;
+    for (const CurvePoint& point : curve.points)
+      if (const double time = measured_at(*other->second, point.size); time > 0)
+        differences.push_back(std::max(time, point.time) / std::min(time, point.time) - 1);
+  }
+  apart.times = differences.size();
+  apart.median = quantile(differences, 0.5);
+  apart.most = quantile(differences, 0.9);
+  return apart;
 }
 
 /// What was left out together.
@@ -130,6 +160,14 @@ std::vector<std::string> cells(const std::string& name, const ErrorFigures& figu
           percent(figures.most_today),
           has_intervals ? percent(figures.covered) : "-",
           has_intervals ? fmt::format("{:.2f}", figures.width) : "-"};
+}
+
+std::string halves_text(const HalvesApart& apart) {
+  if (apart.times == 0) return "All times are of one pass: how well they are known is not.\n";
+  return fmt::format(
+      "How well the times are known: {} of {} are of several passes; by one half of\nthese and by "
+      "the other they differ by {:.1f} % in the median, {:.1f} % in 90 of 100.\n",
+      apart.times, apart.all, 100 * apart.median, 100 * apart.most);
 }
 
 std::string case_text(const CaseFigures& figures) {
@@ -259,9 +297,15 @@ void run_report_model(const ReportOptions& options, std::ostream& out) {
     throw Error(StatusCode::not_found,
                 options.database + ": no variant of sweep " + sweep.record.uuid +
                     " was measured at three sizes, so nothing can be left out; sweep more sizes");
+  const HalvesApart apart = halves_apart(curves, sweep.measurements);
   if (options.json) {
     nlohmann::json json{{"sweep_uuid", sweep.record.uuid},
                         {"curves", curves.size()},
+                        {"halves",
+                         {{"times", apart.times},
+                          {"all_times", apart.all},
+                          {"median_difference", apart.median},
+                          {"percentile_90_difference", apart.most}}},
                         {"cases", nlohmann::json::array()},
                         {"choices", to_json(choices)}};
     for (const CaseFigures& figures : judged) json["cases"].push_back(to_json(figures));
@@ -273,6 +317,7 @@ void run_report_model(const ReportOptions& options, std::ostream& out) {
       "measured at three sizes or more. 'today' is the\ninterpolation that lookups use; 'width' "
       "is high / low of the 90 % interval.\n",
       short_form(sweep.record.uuid), curves.size());
+  out << halves_text(apart);
   for (const CaseFigures& figures : judged) out << '\n' << case_text(figures);
   if (!choices.empty()) out << '\n' << choices_text(choices);
 }

@@ -62,6 +62,28 @@ TEST_F(ModelReport, JudgesChoicesByHalvesOfThePasses) {
   EXPECT_LT(choices["baseline"]["within_ten_percent"], 18);
 }
 
+TEST_F(ModelReport, SaysHowWellTheTimesAreKnown) {
+  plant(9, 4, 1.2);
+  Result result = colltune({"report", "model", "--db", database, "--json"});
+  ASSERT_EQ(result.code, 0) << result.errors;
+  auto halves = nlohmann::json::parse(result.out)["halves"];
+  EXPECT_EQ(halves["times"], 12 * 9);
+  EXPECT_EQ(halves["all_times"], 12 * 9);
+  EXPECT_NEAR(halves["median_difference"], 0.2, 0.001);
+  EXPECT_NEAR(halves["percentile_90_difference"], 0.2, 0.001);
+  result = colltune({"report", "model", "--db", database});
+  EXPECT_THAT(result.out, HasSubstr("108 of 108 are of several passes"));
+  EXPECT_THAT(result.out, HasSubstr("differ by 20.0 % in the median, 20.0 % in 90 of 100."));
+  std::filesystem::remove(database);
+  plant(9);
+  result = colltune({"report", "model", "--db", database, "--json"});
+  halves = nlohmann::json::parse(result.out)["halves"];
+  EXPECT_EQ(halves["times"], 0);
+  EXPECT_EQ(halves["all_times"], 12 * 9);
+  EXPECT_THAT(colltune({"report", "model", "--db", database}).out,
+              HasSubstr("All times are of one pass"));
+}
+
 TEST_F(ModelReport, IsATableOf80Columns) {
   plant(9);
   const Result result = colltune({"report", "model", "--db", database});

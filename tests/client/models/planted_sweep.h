@@ -22,9 +22,9 @@ class PlantedSweep : public Cli {
     double beta = 0;   ///< in ns per byte
   };
 
-  static Measurement trial(const TuningKey& key, const Planted& planted) {
+  static Measurement trial(const TuningKey& key, const Planted& planted, double slower) {
     const auto size = static_cast<double>(key.problem.message_size.value);
-    const double time = (planted.alpha + planted.beta * size) * (size >= 16384 ? 1.5 : 1);
+    const double time = (planted.alpha + planted.beta * size) * (size >= 16384 ? 1.5 : 1) * slower;
     Measurement made = measurement(key, planted.variant, 1);
     made.samples_per_round = 1;
     made.samples.clear();
@@ -35,7 +35,8 @@ class PlantedSweep : public Cli {
   }
 
   /// The default is mpi.default; `low` has less latency than `wide`, which has more bandwidth.
-  void plant(int sizes, int passes = 1) const {
+  /// In every other pass all take `slower` times as long.
+  void plant(int sizes, int passes = 1, double slower = 1) const {
     const std::vector<Planted> variants{{"mpi.default", 2000, 0.30}, {"low", 1000, 0.25},
                                         {"wide", 3000, 0.05},        {"third{n=2}", 2500, 0.20},
                                         {"third{n=4}", 2600, 0.18},  {"fourth", 1800, 0.22}};
@@ -48,7 +49,7 @@ class PlantedSweep : public Cli {
           key.problem.collective = collective;
           if (collective == Collective::all_gather) key.problem.reduce_op = ReduceOp::none;
           for (int pass = 0; pass < passes; ++pass) {
-            trials.push_back(trial(key, planted));
+            trials.push_back(trial(key, planted, pass % 2 == 0 ? 1 : slower));
             trials.back().pass = pass;
           }
         }
