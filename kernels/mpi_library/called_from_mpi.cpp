@@ -3,9 +3,12 @@
 
 #include "called_from_mpi.h"
 
-#include <array>
+#include <fmt/format.h>
+#include <mpi.h>
+
 #include <cstddef>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -230,12 +233,10 @@ class CalledFromMpi final : public CalledAsInPrograms {
     }
   }
   static void finish_call(colltune_executor* executor) { self_of(executor).finish(); }
-  static void* memory(colltune_executor* executor, int which, std::size_t bytes) {
-    auto& memory = self_of(executor).memory_.at(static_cast<std::size_t>(which));
-    if (memory.size() < bytes) memory.resize(bytes);
-    return memory.data();
+  // For buffers that are not contiguous, which these calls have not: one would be an error.
+  static void* memory(colltune_executor* /*executor*/, int /*which*/, std::size_t /*bytes*/) {
+    return nullptr;
   }
-  /// Of buffers that are not contiguous, which these calls have not.
   static void say(const char* /*why*/) {}
 
   static constexpr colltune_call_functions call_functions{.begin_move = begin_move,
@@ -253,11 +254,24 @@ class CalledFromMpi final : public CalledAsInPrograms {
   colltune_place place_;
   CallBlocks blocks_;  ///< of the call that was begun last, as the next
   ProgramCall call_;
-  std::array<std::vector<std::byte>, 2> memory_;
   Deadline deadline_ = Deadline::max();
   std::exception_ptr failure_;
   std::unique_ptr<Operation> translated_;
 };
+
+/// Whether the library is of the release whose headers this was built with. The translation reads
+/// Open MPI's types as that release has them, and a component serves no other one either.
+bool runs_built_release() {
+#ifdef OPEN_MPI
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  check_mpi(PMPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  return std::string_view(text).starts_with(
+      fmt::format("Open MPI v{}.{}.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION));
+#else
+  return true;
+#endif
+}
 
 }  // namespace
 
@@ -265,12 +279,13 @@ std::unique_ptr<Operation> call_from_mpi(const Communicator& communicator,
                                          std::unique_ptr<Operation>& prepared, const Call& call) {
   const Problem& problem = call.problem;
   const bool reduces = shape_of(problem.collective).reduces;
-  // MPI has no function for these, or none that leaves the result where a kernel does.
-  if (problem.kind != ProblemKind::collective ||
+  const int blocks = problem.counts == Counts::equal ? communicator.size() : 1;
+  // MPI has no function for these, or none that leaves the result where a kernel does; programs'
+  // empty calls are the library's.
+  if (problem.kind != ProblemKind::collective || block_elements(problem, blocks) == 0 ||
       (reduces && !is_native(problem.data_type, problem.reduce_op)) ||
       (problem.collective == Collective::reduce_scatter && problem.in_place) ||
-      (problem.collective == Collective::broadcast && !problem.in_place) ||
-      problem.message_size == Bytes{0})
+      (problem.collective == Collective::broadcast && !problem.in_place) || !runs_built_release())
     return nullptr;
   return std::make_unique<CalledFromMpi>(std::move(prepared), call, communicator);
 }
