@@ -62,13 +62,14 @@ else
 fi
 
 # --- Whatever changes numbers changes the digest: files of parameters, allocators, what the loader puts before.
-# sweep NAME VARIABLE=VALUE…: into $work/digests.db in that environment; its digest goes to $work/NAME.
+# sweep NAME VARIABLE=VALUE…: into $work/digests.db in that environment; its digest goes to $work/NAME. Sweeps are listed as
+# they were stored: a fast machine makes two in the second that `started_at` tells.
 sweep() {
   local name=$1
   shift
   expect_code 0 env "$@" "${mpirun[@]}" -n 2 "$agent" "${options[@]}" --no-resume --db "$work/digests.db"
   expect_code 0 "$colltune" show sweeps --db "$work/digests.db" --json
-  python3 -c 'import json,sys; print(max(json.load(open(sys.argv[1])), key=lambda s: s["started_at"])["environment_digest"])' \
+  python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[-1]["environment_digest"])' \
     "$work/out" >"$work/$name"
 }
 differs() {

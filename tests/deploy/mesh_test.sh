@@ -67,8 +67,8 @@ expect_in err 'steps of unlike operators'
 expect_code 0 "$colltune" export json --db "$work/mesh.db"
 expect_json 'all("mesh" in t["problem"] for t in data["tables"]) and len(data["compositions"]) > 0'
 
-# Measured again in a fresh launch.
+# Measured again in a fresh launch: in more than one where a stall used one up, or where another winner had to be confirmed.
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.2 --db "$work/mesh.db" -- "${mpirun[@]}" -n 4 "${sweep[@]}"
 expect_code 0 "$colltune" show measurements --db "$work/mesh.db" --json
-expect_json 'len({m["sweep_uuid"] for m in data}) == 2'
+expect_json 'len({m["sweep_uuid"] for m in data}) >= 2'
 finish

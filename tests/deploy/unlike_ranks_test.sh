@@ -41,7 +41,7 @@ expect_in out '"verdict":"displaced"'
 expect_code 0 "$agent" confirm --launches 1 --seconds-per-key 0.1 --db "$work/tagged.db" -- \
   "${slowly[@]}" "${sweep[@]}" "${many[@]}" --declare '0:leader'
 expect_code 0 "$colltune" show measurements --db "$work/tagged.db" --json
-expect_json 'len({m["sweep_uuid"] for m in data}) == 2'
+expect_json 'len({m["sweep_uuid"] for m in data}) >= 2  # more where a launch was made up for'
 expect_json 'len({m["key"]["topology"]["layout_digest"] for m in data}) == 1'
 
 # Ranks that can do more than the others become a world of their own, here without rank 0, and so do those that lack it.
