@@ -26,32 +26,77 @@ struct CurveName {
 /// Of each pass of a trial its number and the median of the rounds that count.
 using TrialPasses = std::vector<std::pair<int, double>>;
 
-/// Over the passes, each with the weight of the machine state that it met. A mean, since times of
-/// two states lie a factor apart: their median would be of the one state at one size and of the
-/// other at the next.
-double time_of(const TrialPasses& passes, const PassWeights& weights) {
-  double logs = 0;
-  double total = 0;
-  for (const auto& [pass, median] : passes) {
-    const double weight = weight_of(pass, weights).weight;
-    logs += weight * std::log(median);
-    total += weight;
+/// The trials of one key, and how long everything took in each of its passes.
+///
+/// The logarithm of a median is the variant's level plus the pass's, by least squares over all
+/// trials of the key (two-way analysis of variance). A variant that left early met the machine of
+/// the passes before alone, and all that were in those passes tell what these were like: more of
+/// them than the baseline, whose own disturbances would be the variant's otherwise.
+class KeyLevels {
+ public:
+  /// `trials` must stay alive.
+  KeyLevels(const std::vector<const TrialPasses*>& trials, const PassWeights& weights)
+      : weights_(weights) {
+    for (const TrialPasses* const trial : trials)
+      for (const auto& [pass, median] : *trial) levels_.emplace(pass, 0.0);
+    for (int step = 0; step < most_steps; ++step)
+      if (refine(trials) < exact_enough) break;
   }
-  return std::exp(logs / total);
-}
 
-/// The same of a trial that may have left after some passes, which met other states than all of
-/// them: the baseline's time, changed by the trial's ratio to it in the passes of both.
-double time_beside(const TrialPasses& passes, const TrialPasses& baseline,
-                   const PassWeights& weights) {
-  const std::map<int, double> of_baseline(baseline.begin(), baseline.end());
-  TrialPasses ratios;
-  for (const auto& [pass, median] : passes)
-    if (const auto found = of_baseline.find(pass); found != of_baseline.end())
-      ratios.emplace_back(pass, median / found->second);
-  return ratios.empty() ? time_of(passes, weights)
-                        : time_of(baseline, weights) * time_of(ratios, weights);
-}
+  /// A trial's time in all passes of the key, each with the weight of the machine state that it
+  /// met. A mean, since times of two states lie a factor apart: their median would be of the one
+  /// state at one size and of the other at the next.
+  [[nodiscard]] double time_of(const TrialPasses& trial) const {
+    return std::exp(own_level(trial) + mean_level());
+  }
+
+ private:
+  static constexpr int most_steps = 100;
+  static constexpr double exact_enough = 1e-6;
+
+  [[nodiscard]] double own_level(const TrialPasses& trial) const {
+    double logs = 0;
+    double total = 0;
+    for (const auto& [pass, median] : trial) {
+      const double weight = weight_of(pass, weights_).weight;
+      logs += weight * (std::log(median) - levels_.at(pass));
+      total += weight;
+    }
+    return logs / total;
+  }
+
+  [[nodiscard]] double mean_level() const {
+    double levels = 0;
+    double total = 0;
+    for (const auto& [pass, level] : levels_) {
+      const double weight = weight_of(pass, weights_).weight;
+      levels += weight * level;
+      total += weight;
+    }
+    return levels / total;
+  }
+
+  /// The largest change of a level.
+  double refine(const std::vector<const TrialPasses*>& trials) {
+    std::map<int, std::pair<double, int>> sums;
+    for (const TrialPasses* const trial : trials) {
+      const double own = own_level(*trial);
+      for (const auto& [pass, median] : *trial) {
+        sums[pass].first += std::log(median) - own;
+        ++sums[pass].second;
+      }
+    }
+    double change = 0;
+    for (const auto& [pass, sum] : sums) {
+      const double level = sum.first / sum.second;
+      change = std::max(change, std::abs(level - std::exchange(levels_[pass], level)));
+    }
+    return change;
+  }
+
+  const PassWeights& weights_;
+  std::map<int, double> levels_;  ///< of the passes
+};
 
 /// Of each key's passes.
 std::map<TuningKey, PassWeights> weights_by_key(std::span<const Measurement> measurements) {
@@ -67,6 +112,12 @@ std::map<TuningKey, PassWeights> weights_by_key(std::span<const Measurement> mea
   for (const auto& [key, of_key] : keys)
     weights.emplace(key, states.at(key.topology).weights_of(of_key));
   return weights;
+}
+
+TuningKey key_at(const CurveName& name, Bytes size) {
+  TuningKey key = name.key;
+  key.problem.message_size = size;
+  return key;
 }
 
 }  // namespace
@@ -90,26 +141,23 @@ std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements) {
     trials[name][trial.key.problem.message_size].emplace_back(trial.pass, median_of(rounds));
   }
   const auto weights = weights_by_key(measurements);
-  std::map<TuningKey, TrialPasses> baselines;  // of each size the one with the most passes
+  std::map<TuningKey, std::vector<const TrialPasses*>> together;
   for (const auto& [name, sizes] : trials)
-    for (const auto& [size, passes] : sizes) {
-      if (!named.at(name)->is_baseline) continue;
-      TuningKey key = name.key;
-      key.problem.message_size = size;
-      if (TrialPasses& most = baselines[key]; passes.size() > most.size()) most = passes;
-    }
+    for (const auto& [size, passes] : sizes) together[key_at(name, size)].push_back(&passes);
+  std::map<TuningKey, KeyLevels> levels;
+  for (const auto& [key, of_key] : together)
+    levels.emplace(key, KeyLevels(of_key, weights.at(key)));
   std::vector<SweptCurve> curves;
   for (const auto& [name, sizes] : trials) {
     SweptCurve curve{.key = name.key,
                      .variant = name.variant,
                      .family = named.at(name)->family,
                      .is_baseline = named.at(name)->is_baseline,
-                     .points = {}};
+                     .points = {},
+                     .passes = {}};
     for (const auto& [size, passes] : sizes) {
-      TuningKey key = name.key;
-      key.problem.message_size = size;
-      curve.points.push_back(
-          {.size = size, .time = time_beside(passes, baselines[key], weights.at(key))});
+      curve.points.push_back({.size = size, .time = levels.at(key_at(name, size)).time_of(passes)});
+      curve.passes.push_back(passes.size());
     }
     curves.push_back(std::move(curve));
   }

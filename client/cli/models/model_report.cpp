@@ -128,22 +128,36 @@ struct CaseFigures {
   LeftOutCase what;
   ErrorFigures all;
   std::map<SizePosition, ErrorFigures> positions;
+  std::map<bool, ErrorFigures> of_several;  ///< by whether the time is of several passes
   std::map<std::string, ErrorFigures> collectives;
 };
+
+/// How many passes the left-out time is of.
+std::size_t passes_of(const SweptCurve& curve, Bytes size) {
+  const auto found = std::ranges::find(curve.points, size, &CurvePoint::size);
+  return curve.passes.at(static_cast<std::size_t>(found - curve.points.begin()));
+}
 
 CaseFigures judge(const LeftOutCase& what, const CurveSet& set,
                   const std::vector<SweptCurve>& curves) {
   const std::vector<LeftOutTime> left_out = set.leave_out(what.evidence);
   std::map<SizePosition, std::vector<LeftOutTime>> positions;
+  std::map<bool, std::vector<LeftOutTime>> of_several;
   std::map<std::string, std::vector<LeftOutTime>> collectives;
   for (const LeftOutTime& one : left_out) {
     positions[one.fitted.position].push_back(one);
+    of_several[passes_of(curves[one.curve], one.size) > 1].push_back(one);
     collectives[std::string(operation_name(curves[one.curve].key.problem))].push_back(one);
   }
-  CaseFigures figures{
-      .what = what, .all = figures_of(left_out), .positions = {}, .collectives = {}};
+  CaseFigures figures{.what = what,
+                      .all = figures_of(left_out),
+                      .positions = {},
+                      .of_several = {},
+                      .collectives = {}};
   for (const auto& [position, of_position] : positions)
     figures.positions.emplace(position, figures_of(of_position));
+  for (const auto& [several, of_these] : of_several)
+    figures.of_several.emplace(several, figures_of(of_these));
   for (const auto& [collective, of_collective] : collectives)
     figures.collectives.emplace(collective, figures_of(of_collective));
   return figures;
@@ -183,6 +197,8 @@ std::string case_text(const CaseFigures& figures) {
   table.add_row(cells("all", figures.all));
   for (const auto& [position, of_position] : figures.positions)
     table.add_row(cells(std::string(name_of_position(position)), of_position));
+  for (const auto& [several, of_these] : figures.of_several)
+    table.add_row(cells(several ? "several passes" : "one pass", of_these));
   for (const auto& [collective, of_collective] : figures.collectives)
     table.add_row(cells(collective, of_collective));
   return fmt::format("{} ({})\n{}", figures.what.title, model_name(figures.what.evidence),
@@ -253,6 +269,8 @@ nlohmann::json to_json(const CaseFigures& figures) {
                       {"all", to_json(figures.all)}};
   for (const auto& [position, of_position] : figures.positions)
     json["positions"][std::string(name_of_position(position))] = to_json(of_position);
+  for (const auto& [several, of_these] : figures.of_several)
+    json["passes"][several ? "several" : "one"] = to_json(of_these);
   for (const auto& [collective, of_collective] : figures.collectives)
     json["collectives"][collective] = to_json(of_collective);
   return json;

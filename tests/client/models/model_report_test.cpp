@@ -67,6 +67,9 @@ TEST_F(ModelReport, SaysHowWellTheTimesAreKnown) {
   Result result = colltune({"report", "model", "--db", database, "--json"});
   ASSERT_EQ(result.code, 0) << result.errors;
   auto halves = nlohmann::json::parse(result.out)["halves"];
+  auto passes = nlohmann::json::parse(result.out)["cases"][0]["passes"];
+  EXPECT_EQ(passes["several"]["times"], 12 * 9);
+  EXPECT_FALSE(passes.contains("one"));
   EXPECT_EQ(halves["times"], 12 * 9);
   EXPECT_EQ(halves["all_times"], 12 * 9);
   EXPECT_NEAR(halves["median_difference"], 0.2, 0.001);
@@ -78,6 +81,9 @@ TEST_F(ModelReport, SaysHowWellTheTimesAreKnown) {
   plant(9);
   result = colltune({"report", "model", "--db", database, "--json"});
   halves = nlohmann::json::parse(result.out)["halves"];
+  passes = nlohmann::json::parse(result.out)["cases"][0]["passes"];
+  EXPECT_EQ(passes["one"]["times"], 12 * 9);
+  EXPECT_FALSE(passes.contains("several"));
   EXPECT_EQ(halves["times"], 0);
   EXPECT_EQ(halves["all_times"], 12 * 9);
   EXPECT_THAT(colltune({"report", "model", "--db", database}).out,

@@ -3,9 +3,12 @@
 
 #include "colltune/decide/curves.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "trials.h"
@@ -61,7 +64,7 @@ TEST(Curves, ATimeDoesNotDependOnHowManyVisitsMetWhichState) {
 }
 
 // A variant that is dropped has met the states of the first passes alone.
-TEST(Curves, WhoLeavesEarlyIsTimedBesideTheBaselineInTheSamePasses) {
+TEST(Curves, WhoLeavesEarlyIsTimedBesideTheOthersInTheSamePasses) {
   std::vector<Measurement> trials;
   for (int pass = 0; pass < 4; ++pass) {
     const bool is_far = pass < 2;
@@ -78,6 +81,27 @@ TEST(Curves, WhoLeavesEarlyIsTimedBesideTheBaselineInTheSamePasses) {
   const auto& left = curves[curves[0].is_baseline ? 1 : 0];
   EXPECT_NEAR(baseline.points.at(0).time, 1000 * std::sqrt(3) * shift, 2);
   EXPECT_NEAR(left.points.at(0).time, 500 * std::sqrt(3) * shift, 2);
+}
+
+// All variants tell what a pass was like, so what disturbed one of them there counts little.
+TEST(Curves, ADisturbedBaselineHardlyChangesWhoLeftEarly) {
+  std::vector<Measurement> trials;
+  for (int pass = 0; pass < 4; ++pass)
+    for (const std::string name : {"base", "b", "c", "d", "e", "left"}) {
+      if (name == "left" && pass > 0) continue;
+      const bool is_disturbed = name == "base" && pass == 0;
+      trials.push_back(visit(pass, 30, name == "left" ? 500 : is_disturbed ? 2000 : 1000, 1024));
+      trials.back().variant = {.implementation = name};
+      trials.back().is_baseline = name == "base";
+    }
+  const auto curves = curves_of(trials);
+  const auto left = std::ranges::find(curves, "left", [](const SweptCurve& curve) {
+    return curve.variant.implementation;
+  });
+  ASSERT_NE(left, curves.end());
+  // Of the five others' first pass, three quarters of which the passes together leave.
+  EXPECT_NEAR(left->points.at(0).time, 500 * std::pow(2, -0.75 / 5) * shift, 1);
+  EXPECT_THAT(left->passes, ::testing::ElementsAre(1u));
 }
 
 TEST(Curves, WithoutHandOversAllPassesWeighAlike) {

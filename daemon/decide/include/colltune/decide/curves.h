@@ -19,6 +19,7 @@ struct SweptCurve {
   std::string family;
   bool is_baseline = false;
   std::vector<CurvePoint> points;
+  std::vector<std::size_t> passes;  ///< how many each point rests on
 };
 
 /// The measured time at a size, in ns; 0 if there is none.
@@ -26,8 +27,8 @@ struct SweptCurve {
 
 /// The curves of a sweep's variants, over all sizes at which they were measured and right. A time
 /// is the geometric mean over the passes of each one's median round, weighted by machine states
-/// (machine_states.h). Of a variant that left before the last pass it is the baseline's, changed by
-/// the mean of the ratios to it in the passes of both.
+/// (machine_states.h). For a variant that left before the last pass, what the others of its key
+/// took tells what it would have taken in the passes that it missed.
 [[nodiscard]] std::vector<SweptCurve> curves_of(std::span<const Measurement> measurements);
 
 /// The same for the models, in the same order.
