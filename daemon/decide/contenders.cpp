@@ -118,15 +118,21 @@ std::size_t most_contenders(std::size_t passes) {
   return first - std::min(first - last, step * (passes - 1));
 }
 
-std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
-  std::set<TrialName> faulty;
+std::set<TrialName> sound_of(std::span<const Measurement> of_key) {
+  std::set<TrialName> sound;
+  for (const Measurement& measurement : of_key) sound.insert(name_of_trial(measurement));
   for (const Measurement& measurement : of_key)
-    if (!is_credited(measurement)) faulty.insert(name_of_trial(measurement));
+    if (!is_credited(measurement)) sound.erase(name_of_trial(measurement));
+  return sound;
+}
+
+std::set<TrialName> contenders_of(std::span<const Measurement> of_key) {
+  const std::set<TrialName> sound = sound_of(of_key);
   std::set<TrialName> contenders;
   std::map<std::string, std::map<int, Runners>> families;
   for (const Measurement& measurement : of_key) {
     const TrialName name = name_of_trial(measurement);
-    if (faulty.contains(name)) continue;
+    if (!sound.contains(name)) continue;
     if (measurement.is_baseline || measurement.is_twin) contenders.insert(name);
     if (!measurement.is_twin && !measurement.samples.empty())
       families[measurement.family][measurement.pass].push_back(

@@ -48,8 +48,10 @@ nanoseconds least_duration(const SweepPlan& plan, const MeasurePolicy& policy) {
     };
     total += visit_of(count);
     for (int pass = 1; pass < plan.passes && !cell.is_holdout; ++pass)
-      total += visit_of(std::min(
-          count, static_cast<std::int64_t>(most_contenders(static_cast<std::size_t>(pass)))));
+      total += visit_of(pass < plan.full_passes
+                            ? count
+                            : std::min(count, static_cast<std::int64_t>(most_contenders(
+                                                  static_cast<std::size_t>(pass)))));
   }
   return total;
 }

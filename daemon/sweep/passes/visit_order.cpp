@@ -18,6 +18,8 @@ using std::chrono::nanoseconds;
 // The first pass runs all variants to find those that may win. Which of them wins is decided by the
 // further passes, which see many of the machine's states.
 constexpr double first_part = 0.25;
+// Of all passes that run all variants, where there are more.
+constexpr double full_part = 0.5;
 // The share of a further pass that may be spent on anything other than its rounds.
 constexpr double most_overhead = 0.5;
 
@@ -90,8 +92,9 @@ std::vector<Measurement> VisitOrder::measured(std::size_t cell) const {
   return found;
 }
 
-std::vector<std::size_t> VisitOrder::contenders(std::size_t cell) const {
-  const auto names = contenders_of(measured(cell));
+std::vector<std::size_t> VisitOrder::runners(std::size_t cell) const {
+  const auto names =
+      pass_ < plan_.full_passes ? sound_of(measured(cell)) : contenders_of(measured(cell));
   const auto& variants = plan_.cells[cell].variants;
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < variants.size(); ++i)
@@ -110,7 +113,7 @@ void VisitOrder::begin_pass(int pass) {
     if (done_.contains({pass, i}) || (pass > 0 && cell.is_holdout)) continue;
     Planned visit{.cell = i, .variants = {}};
     if (pass > 0) {
-      visit.variants = contenders(i);
+      visit.variants = runners(i);
       if (visit.variants.empty()) continue;  // no variant of the cell works any more
     }
     visit.cost =
@@ -123,9 +126,15 @@ void VisitOrder::begin_pass(int pass) {
   claims_left_ = claims_of_pass_;
 }
 
+double VisitOrder::part_of_full_pass() const {
+  return plan_.full_passes == 1 ? first_part : full_part / plan_.full_passes;
+}
+
 double VisitOrder::part_of(int pass) const {
-  if (passes_ == 1) return 1;
-  return pass == 0 ? first_part : (1 - first_part) / (passes_ - 1);
+  const int full = plan_.full_passes;
+  if (passes_ <= full) return 1.0 / passes_;
+  const double of_full = part_of_full_pass();
+  return pass < full ? of_full : (1 - full * of_full) / (passes_ - full);
 }
 
 double VisitOrder::cost_rate() const {
@@ -147,8 +156,9 @@ void VisitOrder::fit_passes(nanoseconds left) {
   double cost = 0;
   for (const Cell& cell : plan_.cells)
     if (!cell.is_holdout) cost += cost_of(cell, most_contenders_of(cell), plan_.input_mode);
-  const double of_first = claims_of_pass_ > 0 ? first_part * claims_left_ / claims_of_pass_ : 0;
-  const double for_further = (1 - first_part) / (of_first + 1 - first_part);
+  const double first = part_of_full_pass();
+  const double of_first = claims_of_pass_ > 0 ? first * claims_left_ / claims_of_pass_ : 0;
+  const double for_further = (1 - first) / (of_first + 1 - first);
   passes_ = std::min(plan_.passes, 1 + worthwhile_passes(fraction_of(left, for_further), cost));
 }
 

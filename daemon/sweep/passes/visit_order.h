@@ -18,7 +18,9 @@ namespace colltune {
 /// In which order a sweep visits its cells, which variants take part in each visit, and what it may
 /// take of the budget. Used on rank 0; reads no clock.
 ///
-/// The first pass visits every cell with all its variants and gets a quarter of the budget. The
+/// The first pass visits every cell with all its variants and gets a quarter of the budget. So do
+/// the plan's other full passes, but for cells that are held out and variants that were not ok;
+/// where there are any, all full passes together get half of the budget in equal parts. The
 /// further passes get equal parts of the rest; they visit the cells that are not held out, with
 /// their contenders (contenders.h). A visit's allotment is its claim relative to what is left of
 /// its pass, so later visits gain what early ones save and lose what they overdraw. The claim is
@@ -79,7 +81,11 @@ class VisitOrder {
   [[nodiscard]] int worthwhile_passes(std::chrono::nanoseconds left, double cost) const;
   /// Nanoseconds not spent on rounds, per unit of estimated cost; 0 before the first visit.
   [[nodiscard]] double cost_rate() const;
-  [[nodiscard]] std::vector<std::size_t> contenders(std::size_t cell) const;
+  /// Who takes part in the next visit to a cell that was visited before: its contenders, or in a
+  /// full pass all that were ok so far.
+  [[nodiscard]] std::vector<std::size_t> runners(std::size_t cell) const;
+  /// Of the budget, where there are others than full passes.
+  [[nodiscard]] double part_of_full_pass() const;
   [[nodiscard]] double part_of(int pass) const;
   [[nodiscard]] double parts_left() const;
 

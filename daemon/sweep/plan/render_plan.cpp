@@ -104,6 +104,7 @@ std::string render_plan(const SweepPlan& plan) {
       fmt::format("{} trials of {} problems on {} world(s); {} pass(es), seed {}, precision {}",
                   count_trials(plan), plan.cells.size(), plan.worlds.size(), plan.passes, plan.seed,
                   plan.precision);
+  if (plan.full_passes > 1) text += fmt::format(", {} passes of all variants", plan.full_passes);
   if (plan.budget.count() > 0)
     text += fmt::format(", budget {:g} s", static_cast<double>(plan.budget.count()) / 1e9);
   text += "\n\nWorlds:\n";

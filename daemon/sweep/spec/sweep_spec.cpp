@@ -3,6 +3,8 @@
 
 #include "colltune/sweep/spec/sweep_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -314,6 +316,11 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   if (root.contains("parameters")) spec.parameters = read_parameters(root.at("parameters"));
   spec.budget = std::chrono::nanoseconds(std::llround(root.value("budget_seconds", 0.0) * 1e9));
   spec.passes = root.value("passes", spec.passes);
+  spec.full_passes = root.value("full_passes", spec.full_passes);
+  if (spec.full_passes > spec.passes)
+    throw Error(StatusCode::invalid_argument,
+                fmt::format("{}: found {}; of {} passes at most all can be full",
+                            place("full_passes"), spec.full_passes, spec.passes));
   if (const double precision = root.value("precision", 0.0); precision > 0)
     spec.precision = precision;
   spec.seed = root.value("seed", spec.seed);

@@ -417,6 +417,18 @@ TEST(LeastDuration, CountsTheCallsOfVariantsThatSettle) {
   EXPECT_EQ(least_duration(plan, policy), settled + plan.passes * 100 * call);
 }
 
+TEST(LeastDuration, CountsAllVariantsInFullPasses) {
+  SweepPlan plan{.cells = {Cell{}}, .passes = 3};
+  plan.cells[0].variants.assign(60, {.call_limit = std::chrono::seconds(10)});
+  const MeasurePolicy policy;
+  const auto of_contenders = least_duration(plan, policy);
+  plan.full_passes = 3;
+  SweepPlan once = plan;
+  once.passes = 1;
+  EXPECT_EQ(least_duration(plan, policy), 3 * least_duration(once, policy));
+  EXPECT_LT(of_contenders, least_duration(plan, policy));
+}
+
 TEST(LeastDuration, TakesForecastsForWhatTheyAre) {
   using namespace std::chrono_literals;
   SweepPlan plan{.cells = {{.variants = {{.call_limit = 10s}}}}, .passes = 1};

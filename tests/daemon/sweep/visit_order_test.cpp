@@ -16,6 +16,7 @@ namespace colltune {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
@@ -73,6 +74,16 @@ TEST(VisitOrder, TheFirstPassGetsAQuarterAndTheOthersShareTheRest) {
   EXPECT_THAT(shares_of(plan_of(2, 5), 1600ms),
               ElementsAre(200, 200, 150, 150, 150, 150, 150, 150, 150, 150));
   EXPECT_THAT(shares_of(plan_of(4, 1), 1000ms), ElementsAre(250, 250, 250, 250));
+}
+
+TEST(VisitOrder, SeveralFullPassesGetHalfTogether) {
+  SweepPlan plan = plan_of(1, 4);
+  plan.full_passes = 2;
+  EXPECT_THAT(shares_of(plan, 1600ms), ElementsAre(400, 400, 400, 400));
+  plan.passes = 3;
+  EXPECT_THAT(shares_of(plan, 1600ms), ElementsAre(400, 400, 800));
+  plan.full_passes = 3;
+  EXPECT_THAT(shares_of(plan, 1500ms), ElementsAre(500, 500, 500));
 }
 
 TEST(VisitOrder, ACellsShareFollowsItsVariantsAndItsMessage) {
@@ -163,6 +174,24 @@ TEST(VisitOrder, FurtherPassesAreForContenders) {
   EXPECT_EQ(order.next({}), std::nullopt);
   EXPECT_EQ(order.visits_left(), 0u);
   EXPECT_EQ(order.visits_done(), 4u);
+}
+
+TEST(VisitOrder, InAFullPassAllRunThatWereOk) {
+  SweepPlan plan = plan_of(1, 3, {"base", "slow", "failing", "b"});
+  plan.full_passes = 2;
+  VisitOrder order(plan, {});
+  std::vector<std::vector<std::size_t>> ran;
+  while (const auto visit = order.next({})) {
+    ran.push_back(visit->variants);
+    auto measured = measure(plan, *visit);
+    for (Measurement& one : measured) {
+      if (to_string(one.variant) == "slow")
+        for (auto& sample : one.samples) sample *= 90;
+      if (to_string(one.variant) == "failing") one.outcome = Outcome::failed;
+    }
+    order.keep(*visit, measured, {});
+  }
+  EXPECT_THAT(ran, ElementsAre(IsEmpty(), ElementsAre(0u, 1u, 3u), ElementsAre(0u, 3u)));
 }
 
 TEST(VisitOrder, WhereNothingWorksThereIsNoFurtherVisit) {

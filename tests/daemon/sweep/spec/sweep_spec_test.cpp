@@ -85,6 +85,7 @@ TEST(SweepSpec, DefaultsOfAbsentKeys) {
   EXPECT_TRUE(spec.parameters.empty());
   EXPECT_EQ(spec.budget.count(), 0);
   EXPECT_EQ(spec.passes, 24);
+  EXPECT_EQ(spec.full_passes, 1);
   EXPECT_EQ(spec.precision, 0.02);
   EXPECT_EQ(spec.seed, 1u);
   EXPECT_EQ(spec.calling, default_calling);
@@ -107,7 +108,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
     "in_place": [true, false], "registered": [true], "graph_capture": [false, true],
     "implementations": {"include": ["mpi.*", "cpu.*"], "exclude": ["cpu.x"]},
     "parameters": {"mpi.*": {"segment": [0, 1024], "mode": ["fast"]}},
-    "budget_seconds": 2.5, "passes": 7, "precision": 0.1, "seed": 42,
+    "budget_seconds": 2.5, "passes": 7, "full_passes": 3, "precision": 0.1, "seed": 42,
     "calling": "each", "input": "rotating", "synchronization": "window", "holdout_sizes": "16,32",
     "decision": {"confidence": 0.9, "minimum_margin": 0.05, "most_kept_waiting": 0.5},
     "null_test": false, "prune": true, "ring_prior": true})",
@@ -130,6 +131,7 @@ TEST(SweepSpec, EveryKeyIsRead) {
       (ParameterOverride{.pattern = "mpi.*", .parameter = "segment", .values = {"0", "1024"}}));
   EXPECT_EQ(spec.budget, std::chrono::milliseconds(2500));
   EXPECT_EQ(spec.passes, 7);
+  EXPECT_EQ(spec.full_passes, 3);
   EXPECT_EQ(spec.precision, 0.1);
   EXPECT_EQ(spec.seed, 42u);
   EXPECT_EQ(spec.calling, Calling::each);
@@ -253,6 +255,9 @@ TEST(SweepSpec, WrongValuesNamePathFoundAndAllowed) {
       {R"("passes": 65)", "/passes: found 65"},
       {R"("passes": 2.5)", "/passes: found 2.5"},
       {R"("passes": "4")", "/passes: found \"4\""},
+      {R"("full_passes": 0)", "/full_passes: found 0; allowed is a whole number from 1 to 64"},
+      {R"("passes": 2, "full_passes": 3)",
+       "/full_passes: found 3; of 2 passes at most all can be full"},
       {R"("seed": -1)", "/seed: found -1"},
       {R"("seed": 1.5)", "/seed: found 1.5"},
       {R"("types": [])", "/types: found []"},

@@ -27,6 +27,9 @@ namespace colltune {
 /// three rounds anyway.
 [[nodiscard]] std::size_t most_contenders(std::size_t passes);
 
+/// The trials that were ok in all passes so far of one key.
+[[nodiscard]] std::set<TrialName> sound_of(std::span<const Measurement> of_key);
+
 /// Which variants take part in the next pass, given all passes so far of one key. Pure; the order
 /// of the measurements does not matter.
 ///

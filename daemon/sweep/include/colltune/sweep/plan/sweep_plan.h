@@ -148,6 +148,7 @@ struct SweepPlan {
   std::vector<Skipped> skipped;
   std::chrono::nanoseconds budget{};  ///< 0: none
   int passes = 1;                     ///< visits of the sweep to each cell that decides
+  int full_passes = 1;                ///< in these, the first, all variants take part
   double precision = 0.02;
   std::uint64_t seed = 1;
   Soak soak;
@@ -166,6 +167,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("skipped", self.skipped);
   visit("budget_ns", self.budget);
   visit("passes", self.passes);
+  visit("full_passes", self.full_passes);
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);

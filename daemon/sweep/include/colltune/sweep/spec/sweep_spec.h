@@ -133,6 +133,7 @@ struct SweepSpec {
   std::vector<ParameterOverride> parameters;
   std::chrono::nanoseconds budget{};  ///< of the whole sweep; 0: none
   int passes = 24;          ///< visits of the sweep to each cell, spread over its time; at least 1
+  int full_passes = 1;      ///< how many of them, the first, all variants take part in; at least 1
   double precision = 0.02;  ///< relative half width to reach of the median's confidence interval
   std::uint64_t seed = 1;   ///< of the order of the rounds
   Soak soak;
@@ -177,6 +178,7 @@ constexpr void visit_fields(Self& self, Visit&& visit) {
   visit("parameters", self.parameters);
   visit("budget_ns", self.budget);
   visit("passes", self.passes);
+  visit("full_passes", self.full_passes);
   visit("precision", self.precision);
   visit("seed", self.seed);
   visit("soak", self.soak);
