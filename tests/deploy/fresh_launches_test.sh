@@ -122,11 +122,25 @@ expect_not_in err '(published|set 1)'
 # --- A launch that a stall uses up is made up for by a further one.
 export COLLTUNE_TRUST=delay:200
 expect_code 0 "${sweep[@]}" --db "$work/stall.db"
+cp "$work/stall.db" "$work/five.db"
 COLLTUNE_TRUST=stall:$work/stalled expect_code 0 "$agent" confirm --db "$work/stall.db" -- "${sweep[@]}"
 expect_in err '1 more launch\(es\)'
 expect_not_in err 'vetoed'
 expect_decisions "$work/stall.db" "large and all(d['verdict'] == 'displaced' and d['status'] == 'confirmed' and
   d['confirmation']['launches'] in (5, 6) for d in large)"
+
+# --- If that cannot be launched, what the others measured is published all the same.
+cat >"$work/five_launches" <<EOF
+#!/bin/sh
+[ "\$(wc -l <"$work/launches")" -lt 5 ] || exit 2
+echo >>"$work/launches"
+exec "\$@"
+EOF
+chmod +x "$work/five_launches"
+touch "$work/launches"
+COLLTUNE_TRUST=stall:$work/stalled_again expect_code 4 "$agent" confirm --db "$work/five.db" -- "$work/five_launches" "${launch[@]}"
+expect_in err 'launch 6 could not be made \(exit code 2\): the set goes by the 5 before it'
+expect_in err 'confirmed 1 decisions .* 1 stay provisional; published generation 2'
 
 # --- What is as fast in fresh launches is confirmed, here right after a supervised sweep.
 expect_code 0 "$agent" supervise --confirm 5 --db "$work/fast.db" -- "${sweep[@]}" --db "$work/fast.db"

@@ -29,6 +29,10 @@ namespace {
 constexpr int attempts_per_launch = 4;
 constexpr std::size_t left_out_shown = 20;
 
+// Of the exit codes: what a shell gives whoever a signal ended, and what could not be launched.
+constexpr int ended_by_signal = 128;
+constexpr int launch_not_made = 4;
+
 /// What one set of launches measured.
 struct SetOfLaunches {
   std::vector<std::vector<Measurement>> launches;
@@ -85,14 +89,25 @@ class Confirmer {
                          options_.launches));
         const std::string confirmation = random_uuid();
         for (int launch = 1; launch <= options_.launches; ++launch)
-          if (const auto code = make_launch(confirmation, launch)) return *code;
+          if (const auto code = make_launch(confirmation, launch)) {
+            say_(fmt::format("launch {} could not be made (exit code {}): its set says nothing",
+                             launch, *code));
+            return *code;
+          }
         measured = read_set(options_.database, confirmation);
         // A launch that a stall used up is made up for; as often as there are launches, so that
         // too little time for each ends, too.
         for (int more = 1; more <= options_.launches && misses_launches(before, measured); ++more) {
           say_(fmt::format("set {}: {} more launch(es), as a launch ended before all was measured",
                            set, more));
-          if (const auto code = make_launch(confirmation, options_.launches + more)) return *code;
+          if (const auto code = make_launch(confirmation, options_.launches + more)) {
+            if (*code > ended_by_signal) return *code;
+            say_(fmt::format(
+                "launch {} could not be made (exit code {}): the set goes by the {} before it",
+                options_.launches + more, *code, options_.launches + more - 1));
+            code_ = launch_not_made;
+            break;
+          }
           measured = read_set(options_.database, confirmation);
         }
       }
@@ -115,11 +130,7 @@ class Confirmer {
     const int code = supervise(
         supervised,
         {.failures = failures_, .lock = lock_, .say = say_, .memory_kills = own_memory_kills});
-    if (code != 0 && code != 1) {
-      say_(fmt::format("launch {} could not be made (exit code {}): its set says nothing", launch,
-                       code));
-      return code;
-    }
+    if (code != 0 && code != 1) return code;
     code_ = std::max(code_, code);
     return {};
   }
