@@ -23,11 +23,13 @@ foreach(language C CXX)
   endif()
 endforeach()
 
-# Designated initialisers leave out what has its default: no warning about that.
+# Designated initialisers leave out what has its default: no warning about that. Where a whole target is compiled as one
+# (colltune_runs_once), a local name hides another source's, which is no fault.
 add_library(colltune_options INTERFACE)
+set(is_one_source $<STREQUAL:$<TARGET_PROPERTY:UNITY_BUILD_MODE>,BATCH>)
 target_compile_options(colltune_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wswitch-enum
-    -Wno-missing-field-initializers>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<NOT:${is_one_source}>:-Wshadow> -Wnon-virtual-dtor
+    -Woverloaded-virtual -Wswitch-enum -Wno-missing-field-initializers>)
 # What GCC 12 says of its own std::string, std::vector and std::optional where it optimises them (GCC's bugs 105329 and 80635
 # among them); other versions and sanitizers look in its place.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -147,7 +149,9 @@ add_custom_target(colltune_programs)
 function(colltune_runs_once)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 0)
+    if(COLLTUNE_JOIN_SOURCES)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 0)
+    endif()
   endforeach()
 endfunction()
 

@@ -156,9 +156,12 @@ TEST_F(OverMpi, ACallThroughTheLibraryComesToAKernelWithItsBuffersAndWaitsForNob
             const bool receives = received > 0;
             EXPECT_EQ(calls[i].send.size(), sent) << name << (in_place ? " in place" : "");
             EXPECT_EQ(calls[i].receive.size(), received) << name << (in_place ? " in place" : "");
-            if (sends) EXPECT_EQ(calls[i].send.data(), expected[i].send.data()) << name << in_place;
-            if (receives)
+            if (sends) {
+              EXPECT_EQ(calls[i].send.data(), expected[i].send.data()) << name << in_place;
+            }
+            if (receives) {
               EXPECT_EQ(calls[i].receive.data(), expected[i].receive.data()) << name << in_place;
+            }
           }
           through->give_up();
           try {
