@@ -30,9 +30,11 @@ namespace colltune::cpu {
 namespace {
 
 constexpr Bytes largest_message{64 << 10};
-// Longer messages in formats that copy the message out, or check it word by word, take longer: at
-// 512 bytes by half, and more.
-constexpr Bytes largest_tried_by_lines{256};
+// A number in each line makes the reader copy the message out. On two cores that is up to 1.3 times
+// as fast as a number for all lines at 512 bytes and 1 KiB, and takes a fifth longer from 2 KiB on
+// (tests/bench/results/kernels.md).
+constexpr Bytes largest_tried_by_lines{1024};
+// Longer messages that are checked word by word take longer: at 512 bytes by half, and more.
 constexpr Bytes largest_tried_by_word{256};
 // If all ranks send and receive, each polls the line that another is about to write. Then a number
 // in each line is never slower by more than noise up to this size, and up to 1.8 times as fast
@@ -526,7 +528,9 @@ class LowLatencyImplementation final : public Implementation {
   [[nodiscard]] std::vector<std::int64_t> slots_tried(std::size_t block) const {
     constexpr std::size_t small = 1024;
     if (!all_poll() && block <= small) return {most_slots};
-    return tried_slots(block);
+    // Here a message is written once and read once, so leaving the caches pays sooner.
+    constexpr std::size_t shortest_with_many = 512;
+    return tried_slots(block, shortest_with_many);
   }
   /// With a root, clearing would have to wait for readers. If all ranks poll, polling undoes a
   /// prefetch.

@@ -17,11 +17,11 @@ inline constexpr std::int64_t most_slots = 64;
 /// The numbers of slots of `bytes` each that a sweep tries: the usual one, and the power of two
 /// that fills a usual L2 cache, if that is more. Before a slot is rewritten, its lines should have
 /// left the caches of the ranks that read it: writing to lines that another core still holds takes
-/// longer (tests/bench/results/kernels.md). Shorter messages cannot fill the cache even with
-/// `most_slots`.
-[[nodiscard]] inline std::vector<std::int64_t> tried_slots(std::uint64_t bytes) {
+/// longer (tests/bench/results/kernels.md). Messages below `shortest` cannot fill enough of a cache
+/// even with `most_slots`.
+[[nodiscard]] inline std::vector<std::int64_t> tried_slots(std::uint64_t bytes,
+                                                           std::uint64_t shortest = 2 << 10) {
   constexpr std::uint64_t cache = 1 << 20;
-  constexpr std::uint64_t shortest = 2 << 10;
   std::vector<std::int64_t> all{usual_slots};
   if (bytes < shortest) return all;
   const auto filling =
