@@ -30,10 +30,9 @@ namespace colltune::cpu {
 namespace {
 
 constexpr Bytes largest_message{64 << 10};
-// A number in each line makes the reader copy the message out. On two cores that is up to 1.3 times
-// as fast as a number for all lines at 512 bytes and 1 KiB, and takes a fifth longer from 2 KiB on
+// A number in each line makes the reader copy the message out, which programs feel from 1 KiB on
 // (tests/bench/results/kernels.md).
-constexpr Bytes largest_tried_by_lines{1024};
+constexpr Bytes largest_tried_by_lines{512};
 // Longer messages that are checked word by word take longer: at 512 bytes by half, and more.
 constexpr Bytes largest_tried_by_word{256};
 // If all ranks send and receive, each polls the line that another is about to write. Then a number
@@ -528,8 +527,9 @@ class LowLatencyImplementation final : public Implementation {
   [[nodiscard]] std::vector<std::int64_t> slots_tried(std::size_t block) const {
     constexpr std::size_t small = 1024;
     if (!all_poll() && block <= small) return {most_slots};
-    // Here a message is written once and read once, so leaving the caches pays sooner.
-    constexpr std::size_t shortest_with_many = 512;
+    // A program's loops gain by many slots sooner than those of schedules do
+    // (tests/bench/results/kernels.md).
+    constexpr std::size_t shortest_with_many = 256;
     return tried_slots(block, shortest_with_many);
   }
   /// With a root, clearing would have to wait for readers. If all ranks poll, polling undoes a
