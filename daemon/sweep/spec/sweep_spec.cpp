@@ -319,7 +319,7 @@ SweepSpec parse_sweep_spec(std::string_view text, const std::string& file_name) 
   spec.full_passes = root.value("full_passes", spec.full_passes);
   if (spec.full_passes > spec.passes)
     throw Error(StatusCode::invalid_argument,
-                fmt::format("{}: found {}; of {} passes at most all can be full",
+                fmt::format("{}: found {}; allowed is a whole number from 1 to {}, the passes",
                             place("full_passes"), spec.full_passes, spec.passes));
   if (const double precision = root.value("precision", 0.0); precision > 0)
     spec.precision = precision;

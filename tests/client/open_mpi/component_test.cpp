@@ -159,7 +159,7 @@ TEST_F(Component, NamesBothSidesWhereOneRepeatsCallsOfTheLibrary) {
     EXPECT_NE(ended.code, 0);
     EXPECT_THAT(ended.errors, HasSubstr("the ranks of a communicator make different calls"));
     EXPECT_THAT(ended.errors, HasSubstr("rank 0 all_reduce f32 sum of 4096 bytes"));
-    EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce f64 sum of 512 bytes"));
+    EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce u64 sum of 512 bytes"));
   }
 }
 

@@ -106,7 +106,7 @@ TEST_F(Preload, NamesBothSidesWhereOneRepeatsCallsOfTheLibrary) {
       run_under(2, {"/usr/bin/env", "COLLTUNE_REPORT=0", EDGE_PROGRAM, "mismatch_of_left"});
   EXPECT_NE(ended.code, 0);
   EXPECT_THAT(ended.errors, HasSubstr("rank 0 all_reduce f32 sum of 4096 bytes"));
-  EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce f64 sum of 512 bytes"));
+  EXPECT_THAT(ended.errors, HasSubstr("rank 1 all_reduce u64 sum of 512 bytes"));
 }
 
 TEST_F(Preload, LeavesAKilledRankToTheLauncher) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -129,12 +130,12 @@ void late() {
   if (rank == 0) std::printf("late %.3f all %.3f\n", late_calls * 1e3, all_calls * 1e3);
 }
 
-/// A sum of 64 doubles, of which planted tables have none: it is left to the library.
+/// A sum of 64 unsigned numbers, of which planted tables have none: it is left to the library.
 void left_sum() {
-  std::vector<double> send(64, rank);
-  std::vector<double> receive(send.size());
-  MPI_Allreduce(send.data(), receive.data(), 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  const double expected = ranks * (ranks - 1) / 2.0;
+  std::vector<std::uint64_t> send(64, static_cast<std::uint64_t>(rank));
+  std::vector<std::uint64_t> receive(send.size());
+  MPI_Allreduce(send.data(), receive.data(), 64, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  const auto expected = static_cast<std::uint64_t>(ranks * (ranks - 1) / 2);
   if (receive.front() != expected || receive.back() != expected) fail("a sum is wrong");
 }
 

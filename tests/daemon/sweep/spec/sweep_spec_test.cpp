@@ -257,7 +257,7 @@ TEST(SweepSpec, WrongValuesNamePathFoundAndAllowed) {
       {R"("passes": "4")", "/passes: found \"4\""},
       {R"("full_passes": 0)", "/full_passes: found 0; allowed is a whole number from 1 to 64"},
       {R"("passes": 2, "full_passes": 3)",
-       "/full_passes: found 3; of 2 passes at most all can be full"},
+       "/full_passes: found 3; allowed is a whole number from 1 to 2, the passes"},
       {R"("seed": -1)", "/seed: found -1"},
       {R"("seed": 1.5)", "/seed: found 1.5"},
       {R"("types": [])", "/types: found []"},
