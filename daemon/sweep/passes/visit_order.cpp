@@ -69,7 +69,11 @@ nanoseconds fraction_of(nanoseconds time, double fraction) {
 }  // namespace
 
 VisitOrder::VisitOrder(const SweepPlan& plan, std::span<const Measurement> stored)
-    : plan_(plan), favours_(favours_of(plan)), of_cell_(plan.cells.size()), passes_(plan.passes) {
+    : plan_(plan),
+      favours_(favours_of(plan)),
+      of_cell_(plan.cells.size()),
+      passes_(plan.passes),
+      full_passes_(plan.full_passes) {
   std::map<TuningKey, std::size_t> cells;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) cells.emplace(plan.cells[i].key, i);
   for (const Measurement& measurement : stored) {
@@ -94,7 +98,7 @@ std::vector<Measurement> VisitOrder::measured(std::size_t cell) const {
 
 std::vector<std::size_t> VisitOrder::runners(std::size_t cell) const {
   const auto names =
-      pass_ < plan_.full_passes ? sound_of(measured(cell)) : contenders_of(measured(cell));
+      pass_ < full_passes_ ? sound_of(measured(cell)) : contenders_of(measured(cell));
   const auto& variants = plan_.cells[cell].variants;
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < variants.size(); ++i)
@@ -127,11 +131,11 @@ void VisitOrder::begin_pass(int pass) {
 }
 
 double VisitOrder::part_of_full_pass() const {
-  return plan_.full_passes == 1 ? first_part : full_part / plan_.full_passes;
+  return full_passes_ == 1 ? first_part : full_part / full_passes_;
 }
 
 double VisitOrder::part_of(int pass) const {
-  const int full = plan_.full_passes;
+  const int full = full_passes_;
   if (passes_ <= full) return 1.0 / passes_;
   const double of_full = part_of_full_pass();
   return pass < full ? of_full : (1 - full * of_full) / (passes_ - full);
@@ -166,7 +170,15 @@ void VisitOrder::begin_next_pass(std::optional<nanoseconds> left) {
   begin_pass(pass_ + 1);
   // The cost of a pass is known better now than when the first pass began.
   if (!left || cost_of_pass_ == 0 || cost_rate() == 0) return;
-  passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, cost_of_pass_));
+  const auto fit = [&] {
+    passes_ = std::min(plan_.passes, pass_ + worthwhile_passes(*left, cost_of_pass_));
+    return passes_ > pass_;
+  };
+  if (!fit() && pass_ < full_passes_) {
+    full_passes_ = pass_;  // contenders alone may still fit
+    begin_pass(pass_);
+    fit();
+  }
   if (passes_ == pass_) to_do_.clear();
 }
 

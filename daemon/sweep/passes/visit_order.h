@@ -96,6 +96,7 @@ class VisitOrder {
   std::set<std::pair<int, std::size_t>> done_;     ///< pass, cell
   int pass_ = 0;
   int passes_ = 1;             ///< planned at present
+  int full_passes_ = 1;        ///< likewise; fewer than the plan's where no other would fit
   std::deque<Planned> to_do_;  ///< of this pass
   double cost_of_pass_ = 0;    ///< of all visits that it began with
   double claims_of_pass_ = 0;  ///< likewise

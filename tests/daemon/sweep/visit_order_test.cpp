@@ -261,6 +261,29 @@ TEST(VisitOrder, APassThatWouldBeMostlyPreparationIsLeftOut) {
   EXPECT_EQ(visits_with(1000ms), 4);  // all for the first one
 }
 
+TEST(VisitOrder, WhereNoFullPassFitsContendersGoOn) {
+  std::vector<std::string> variants{"base", "b"};
+  while (variants.size() < 60) variants.push_back("slow" + std::to_string(variants.size()));
+  SweepPlan plan = plan_of(1, 3, variants);
+  plan.full_passes = 3;
+  // To prepare all takes 6 s, two contenders 0.2; half of what is left may be spent on that.
+  const auto runners_with = [&](nanoseconds left) {
+    VisitOrder order(plan, {});
+    std::vector<std::size_t> runners;
+    while (const auto visit = order.next(left)) {
+      runners.push_back(visit->variants.empty() ? variants.size() : visit->variants.size());
+      auto measured = measure(plan, *visit);
+      for (Measurement& one : measured)
+        if (to_string(one.variant).starts_with("slow"))
+          for (auto& sample : one.samples) sample *= 90;
+      order.keep(*visit, measured, visit->pass == 0 ? nanoseconds(6s) : nanoseconds(0));
+    }
+    return runners;
+  };
+  EXPECT_THAT(runners_with(6s), ElementsAre(60u, 2u, 2u));
+  EXPECT_THAT(runners_with(60s), ElementsAre(60u, 60u, 60u));
+}
+
 TEST(VisitOrder, HowManyPassesFitIsFoundOutAgainBeforeEach) {
   // What further visits take is known after the first further pass only: a tenth.
   const SweepPlan plan = plan_of(4, 8);
